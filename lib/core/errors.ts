@@ -140,13 +140,37 @@ export function isNamespaceTerminating(error: unknown): boolean {
     error.causes.some((cause) => cause.reason === "NamespaceTerminating");
 }
 
+/** How far a request came before its connection failed; see {@linkcode ConnectionError.stage}. */
+export type ConnectionStage = "connect" | "send" | "body";
+
 /**
  * No answer, or no complete answer, came: refused, reset, TLS failure, cut body.
  *
- * The request may or may not have had its effect.
+ * The request may or may not have had its effect, unless `stage` says more.
  */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
+  /**
+   * `connect`: nothing was sent, so nothing happened. `send`: no byte of an answer came; the server
+   * may have acted. `body`: it acted, but not all of its answer came. Absent if not known.
+   */
+  readonly stage: ConnectionStage | undefined;
+
+  /** Stores the fields; the message says what failed and why, without secrets. */
+  constructor(message: string, fields: { cause?: unknown; stage?: ConnectionStage } = {}) {
+    super(message, { cause: fields.cause });
+    this.stage = fields.stage;
+  }
+}
+
+/**
+ * The server's answer came whole but makes no sense: not JSON, not the shape asked for, too long.
+ *
+ * Unlike a {@linkcode ConnectionError}, going on from the same place would meet it again: a watch
+ * that throws this is cured by a new list, not by resuming.
+ */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
 }
 
 /** A wait of ours took longer than its limit. `limitMs` is that limit. */
