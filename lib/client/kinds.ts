@@ -1,0 +1,195 @@
+/**
+ * What the client must know of a kind: its names, its scope, and its TypeScript type.
+ *
+ * A kind is a value, so that one generic client serves them all and nothing is generated. The types
+ * of built-in kinds come from `@kubernetes/client-node`, at compile time only: objects are plain
+ * JSON, never instances of its classes.
+ *
+ * @module
+ */
+
+import type {
+  CoreV1Event,
+  EventsV1Event,
+  V1ConfigMap,
+  V1CustomResourceDefinition,
+  V1Deployment,
+  V1Lease,
+  V1Namespace,
+  V1Pod,
+  V1ReplicaSet,
+  V1Secret,
+} from "@kubernetes/client-node";
+import { assert } from "../core/errors.ts";
+import type { GroupVersionKind, KubeObject } from "../core/objects.ts";
+
+/** Whether objects of a kind live in namespaces. */
+export type Scope = "Namespaced" | "Cluster";
+
+/** One kind, as {@linkcode defineKind} makes it. */
+export interface KindDefinition<T extends KubeObject> {
+  readonly gvk: GroupVersionKind;
+  /** Lower-case plural, as in the path: `deployments`. */
+  readonly plural: string;
+  readonly scope: Scope;
+  /** Names of the subresources that the kind has: `status`, `scale`. */
+  readonly subresources: readonly string[];
+  /** True if the API server itself serves it: only then is there strategic merge patch. */
+  readonly isBuiltIn: boolean;
+  /** Never there: carries the objects' type, so that a client infers it. */
+  readonly __type?: T;
+}
+
+/** What {@linkcode defineKind} takes. */
+export interface KindOptions {
+  /** `""` for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: Scope;
+  /** @default {[]} */
+  readonly subresources?: readonly string[];
+  /** @default {false} */
+  readonly isBuiltIn?: boolean;
+}
+
+/**
+ * A kind whose objects are `T`s. `T` is the caller's claim: answers are not checked against it.
+ *
+ * @throws {AssertionError} If a name is empty or could leave its place in a path.
+ *
+ * @example
+ * ```ts
+ * import { strictEqual } from "node:assert/strict";
+ * import type { KubeObject } from "../core/objects.ts";
+ * interface Cron extends KubeObject { spec: { schedule: string } }
+ * const CRONS = defineKind<Cron>({
+ *   group: "example.com", version: "v1", kind: "Cron", plural: "crons", scope: "Namespaced",
+ *   subresources: ["status"],
+ * });
+ * strictEqual(CRONS.gvk.kind, "Cron");
+ * ```
+ */
+export function defineKind<T extends KubeObject>(options: KindOptions): KindDefinition<T> {
+  const { group, version, kind, plural, scope, subresources = [], isBuiltIn = false } = options;
+  for (const part of [version, plural, ...subresources]) {
+    assert(/^[a-z0-9][a-z0-9-]*$/.test(part), `"${part}" is a version, plural or subresource`);
+  }
+  assert(/^([a-z0-9][a-z0-9.-]*)?$/.test(group), `"${group}" is an API group`);
+  assert(/^[A-Z][A-Za-z0-9]*$/.test(kind), `"${kind}" is a kind`);
+  return { gvk: { group, version, kind }, plural, scope, subresources, isBuiltIn };
+}
+
+/**
+ * A type of `@kubernetes/client-node` as its objects are on the wire: dates are strings, and names
+ * that client-node changed to be identifiers (`_from`, `x_kubernetes_…`) are Kubernetes' own.
+ */
+export type Jsonified<T> = 0 extends 1 & T ? unknown
+  : T extends Date ? string
+  : T extends readonly (infer E)[] ? Jsonified<E>[]
+  : T extends object ? { [K in keyof T as WireName<K>]: Jsonified<T[K]> }
+  : T;
+
+type WireName<K> = K extends `_${infer Name}` ? Name
+  : K extends `x_kubernetes_${infer Name}` ? `x-kubernetes-${Dashed<Name>}`
+  : K;
+
+type Dashed<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}-${Dashed<Tail>}`
+  : Name;
+
+/** A built-in kind's object, as the server returns it. */
+export type BuiltIn<T> = KubeObject & Jsonified<Omit<T, keyof KubeObject>>;
+
+/** `apps/v1` Deployment. */
+export type Deployment = BuiltIn<V1Deployment>;
+/** `apps/v1` ReplicaSet. */
+export type ReplicaSet = BuiltIn<V1ReplicaSet>;
+/** `v1` Pod. */
+export type Pod = BuiltIn<V1Pod>;
+/** `v1` Namespace. */
+export type Namespace = BuiltIn<V1Namespace>;
+/** `v1` Secret. */
+export type Secret = BuiltIn<V1Secret>;
+/** `v1` ConfigMap. */
+export type ConfigMap = BuiltIn<V1ConfigMap>;
+/** `coordination.k8s.io/v1` Lease. */
+export type Lease = BuiltIn<V1Lease>;
+/** `events.k8s.io/v1` Event. */
+export type Event = BuiltIn<EventsV1Event>;
+/** `v1` Event, the older form of the same objects. */
+export type CoreEvent = BuiltIn<CoreV1Event>;
+/** `apiextensions.k8s.io/v1` CustomResourceDefinition. */
+export type CustomResourceDefinition = BuiltIn<V1CustomResourceDefinition>;
+
+function builtIn<T extends KubeObject>(
+  apiVersion: readonly [group: string, version: string],
+  kind: string,
+  plural: string,
+  options: { scope?: Scope; subresources?: readonly string[] } = {},
+): KindDefinition<T> {
+  const [group, version] = apiVersion;
+  const { scope = "Namespaced", subresources = [] } = options;
+  return defineKind({ group, version, kind, plural, scope, subresources, isBuiltIn: true });
+}
+
+/** The kind Deployment. */
+export const DEPLOYMENTS: KindDefinition<Deployment> = builtIn(
+  ["apps", "v1"],
+  "Deployment",
+  "deployments",
+  { subresources: ["status", "scale"] },
+);
+
+/** The kind ReplicaSet. */
+export const REPLICA_SETS: KindDefinition<ReplicaSet> = builtIn(
+  ["apps", "v1"],
+  "ReplicaSet",
+  "replicasets",
+  { subresources: ["status", "scale"] },
+);
+
+/** The kind Pod. */
+export const PODS: KindDefinition<Pod> = builtIn(["", "v1"], "Pod", "pods", {
+  subresources: ["status"],
+});
+
+/** The kind Namespace. */
+export const NAMESPACES: KindDefinition<Namespace> = builtIn(
+  ["", "v1"],
+  "Namespace",
+  "namespaces",
+  { scope: "Cluster", subresources: ["status", "finalize"] },
+);
+
+/** The kind Secret. */
+export const SECRETS: KindDefinition<Secret> = builtIn(["", "v1"], "Secret", "secrets");
+
+/** The kind ConfigMap. */
+export const CONFIG_MAPS: KindDefinition<ConfigMap> = builtIn(
+  ["", "v1"],
+  "ConfigMap",
+  "configmaps",
+);
+
+/** The kind Lease. */
+export const LEASES: KindDefinition<Lease> = builtIn(
+  ["coordination.k8s.io", "v1"],
+  "Lease",
+  "leases",
+);
+
+/** The kind Event of `events.k8s.io`. */
+export const EVENTS: KindDefinition<Event> = builtIn(["events.k8s.io", "v1"], "Event", "events");
+
+/** The kind Event of the core group. */
+export const CORE_EVENTS: KindDefinition<CoreEvent> = builtIn(["", "v1"], "Event", "events");
+
+/** The kind CustomResourceDefinition. */
+export const CUSTOM_RESOURCE_DEFINITIONS: KindDefinition<CustomResourceDefinition> = builtIn(
+  ["apiextensions.k8s.io", "v1"],
+  "CustomResourceDefinition",
+  "customresourcedefinitions",
+  { scope: "Cluster", subresources: ["status"] },
+);
