@@ -1,0 +1,119 @@
+/**
+ * Finds the objects of a store by something other than their key: by owner, by node, by label.
+ *
+ * A file of its own because it is the only part of the store that runs code of its users on every
+ * change. It promises that such code can't hurt the store: an index function that throws files its
+ * object under no value, and is reported.
+ *
+ * Costs one set per index value that has objects, and nothing when an object changes but its index
+ * values don't. Empty sets are dropped, so values that come and go leave no trace (field case S1).
+ *
+ * @module
+ */
+
+import { AssertionError } from "../core/errors.ts";
+
+/** The values under which an index files `object`. Pure; called once per change of the object. */
+export type IndexFn<T> = (object: T) => readonly string[];
+
+/** Index functions by the name that `byIndex` asks for. */
+export type Indexers<T> = Readonly<Record<string, IndexFn<T>>>;
+
+/** One object's values, one list per index, in the order of the indexes. */
+export type IndexValues = readonly (readonly string[])[];
+
+/** An object in its place. The place stays when the object is replaced, so indexes can point at it. */
+export interface IndexedSlot<T> {
+  object: T;
+  values: IndexValues;
+}
+
+const NO_VALUES: readonly string[] = Object.freeze([]);
+
+/** The indexes of one store. Only the store uses it; readers see `Lister.byIndex`. */
+export class Indexer<T> {
+  readonly #functions: readonly (readonly [string, IndexFn<T>])[];
+  readonly #buckets: ReadonlyMap<string, Map<string, Set<IndexedSlot<T>>>>;
+
+  /** Stores the functions; all indexes start empty. */
+  constructor(indexers: Indexers<T>) {
+    this.#functions = Object.entries(indexers);
+    this.#buckets = new Map(this.#functions.map(([name]) => [name, new Map()]));
+  }
+
+  /** What to file `object` under. `report` is told of each index function that throws. */
+  valuesOf(object: T, report: (index: string, error: unknown) => void): IndexValues {
+    return this.#functions.map(([name, indexFn]) => {
+      try {
+        return indexFn(object);
+      } catch (error) {
+        report(name, error);
+        return NO_VALUES;
+      }
+    });
+  }
+
+  /** Files a new slot under its values. */
+  insert(slot: IndexedSlot<T>): void {
+    this.#functions.forEach(([name], at) => {
+      const buckets = this.#bucketsOf(name);
+      for (const value of slot.values[at] ?? NO_VALUES) {
+        const bucket = buckets.get(value);
+        if (bucket === undefined) buckets.set(value, new Set([slot]));
+        else bucket.add(slot);
+      }
+    });
+  }
+
+  /** Takes a slot out of all its buckets. */
+  remove(slot: IndexedSlot<T>): void {
+    this.#functions.forEach(([name], at) => {
+      const buckets = this.#bucketsOf(name);
+      for (const value of slot.values[at] ?? NO_VALUES) {
+        const bucket = buckets.get(value);
+        bucket?.delete(slot);
+        if (bucket?.size === 0) buckets.delete(value);
+      }
+    });
+  }
+
+  /** Puts `object` in place of the slot's, and files the slot anew where its values changed. */
+  replace(slot: IndexedSlot<T>, object: T, values: IndexValues): void {
+    if (isSame(slot.values, values)) {
+      slot.object = object;
+      return;
+    }
+    this.remove(slot);
+    slot.object = object;
+    slot.values = values;
+    this.insert(slot);
+  }
+
+  /**
+   * Objects filed under `value`, in no promised order.
+   *
+   * @throws {AssertionError} If no index of this name was declared.
+   */
+  find(index: string, value: string): readonly T[] {
+    return Array.from(this.#bucketsOf(index).get(value) ?? [], (slot) => slot.object);
+  }
+
+  /** Values of `index` that have objects. Throws as {@linkcode Indexer.find}. */
+  values(index: string): readonly string[] {
+    return [...this.#bucketsOf(index).keys()];
+  }
+
+  #bucketsOf(index: string): Map<string, Set<IndexedSlot<T>>> {
+    const buckets = this.#buckets.get(index);
+    if (buckets !== undefined) return buckets;
+    const declared = [...this.#buckets.keys()].join(", ") || "none";
+    throw new AssertionError(`Index "${index}" was not declared in indexers (${declared})`);
+  }
+}
+
+function isSame(a: IndexValues, b: IndexValues): boolean {
+  return a.every((values, at) => {
+    const others = b[at] ?? NO_VALUES;
+    return values.length === others.length && values.every((value, i) => value === others[i]);
+  });
+}
