@@ -9,10 +9,18 @@
 
 import { ControlPlane, type ControlPlaneOptions, hasControlPlane } from "./control_plane.ts";
 
+/** Body of a test against a real API server. */
+export type RealTest = (plane: ControlPlane, t: Deno.TestContext) => Promise<void>;
+
 /** Adds tests to one file's suite; see {@linkcode realSuite}. */
 export interface RealSuite {
   /** A test that gets the file's control plane. */
-  test(name: string, body: (plane: ControlPlane, t: Deno.TestContext) => Promise<void>): void;
+  test(name: string, body: RealTest): void;
+  /**
+   * A test that stops and starts programs of the file's control plane. The leak sanitizers are off
+   * in it, since a process that another test's scope started ends here, and the other way round.
+   */
+  outageTest(name: string, body: RealTest): void;
 }
 
 /**
@@ -40,16 +48,19 @@ export function realSuite(options: ControlPlaneOptions = {}): RealSuite {
       await plane?.[Symbol.asyncDispose]();
     });
   }
+  const add = (name: string, body: RealTest, sanitize: boolean) =>
+    Deno.test({
+      name,
+      ignore,
+      sanitizeOps: sanitize,
+      sanitizeResources: sanitize,
+      async fn(t) {
+        if (plane === undefined) throw new Error("the control plane did not start");
+        await body(plane, t);
+      },
+    });
   return {
-    test(name, body) {
-      Deno.test({
-        name,
-        ignore,
-        async fn(t) {
-          if (plane === undefined) throw new Error("the control plane did not start");
-          await body(plane, t);
-        },
-      });
-    },
+    test: (name, body) => add(name, body, true),
+    outageTest: (name, body) => add(name, body, false),
   };
 }
