@@ -1,0 +1,94 @@
+/**
+ * Reading a response's body, so that it has always been read to its end or cancelled when the
+ * reader is left: what is neither keeps its connection for ever (field cases P4, P5).
+ *
+ * @module
+ */
+
+import { ConnectionError, ProtocolError } from "../core/errors.ts";
+import type { RequestDeadlines } from "./deadlines.ts";
+
+/**
+ * Yields the body's chunks as they come. `action` names the request, for errors.
+ *
+ * @throws {ConnectionError} If the body was cut, stage `body`.
+ * @throws `deadlines.signal.reason`, if that aborted.
+ */
+export async function* bodyChunks(
+  response: Response,
+  { action, deadlines }: { action: string; deadlines: RequestDeadlines },
+): AsyncGenerator<Uint8Array, void, void> {
+  if (response.body === null) return;
+  const { signal } = deadlines;
+  const reader = response.body.getReader();
+  // For bodies that do not follow the signal of their request by themselves.
+  const abort = () => cancelQuietly(reader);
+  signal.addEventListener("abort", abort, { once: true });
+  let isComplete = false;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      deadlines.expect("bytes");
+      const { done, value } = await readChunk(reader, { action, signal });
+      deadlines.expect("nothing");
+      if (done) {
+        isComplete = true;
+        return;
+      }
+      yield value;
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+    if (!isComplete) await cancelQuietly(reader);
+  }
+}
+
+async function readChunk(
+  reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
+  { action, signal }: { action: string; signal: AbortSignal },
+): Promise<ReadableStreamReadResult<Uint8Array>> {
+  try {
+    const result = await reader.read();
+    // A body that was cancelled under the read looks like one that ended.
+    signal.throwIfAborted();
+    return result;
+  } catch (cause) {
+    signal.throwIfAborted();
+    throw new ConnectionError(`Cannot ${action}: the answer was cut`, { cause, stage: "body" });
+  }
+}
+
+async function cancelQuietly(reader: ReadableStreamDefaultReader): Promise<void> {
+  try {
+    await reader.cancel();
+  } catch {
+    // The body had failed already, and whoever reads it is told by the read.
+  }
+}
+
+/**
+ * The whole body as text.
+ *
+ * @throws {ProtocolError} If it is longer than `bytesMax`.
+ * @throws What {@linkcode bodyChunks} throws.
+ */
+export async function bodyText(
+  response: Response,
+  { action, deadlines, bytesMax }: {
+    action: string;
+    deadlines: RequestDeadlines;
+    bytesMax: number;
+  },
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of bodyChunks(response, { action, deadlines })) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) {
+      throw new ProtocolError(`Cannot ${action}: the answer is longer than ${bytesMax} bytes`);
+    }
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
