@@ -1,0 +1,349 @@
+/**
+ * The verbs of one kind, typed.
+ *
+ * Each method is one request (a list: one a page) and throws what `RestClient.request` throws;
+ * nothing is retried beyond what `rest.ts` promises. Answers are plain JSON, as the server sent it,
+ * and the caller's own: nothing is kept. A read-modify-write loses no field, known or not
+ * (field case S4).
+ *
+ * Reads are consistent unless a `resourceVersion` is given: they are as new as every write that
+ * ended before they began.
+ *
+ * @module
+ */
+
+import { assert, isExpired } from "../core/errors.ts";
+import { apiVersionOf, type Draft, type KubeObject } from "../core/objects.ts";
+import type { ListResult, WatchEvent } from "../core/watch_event.ts";
+import type { KindDefinition } from "./kinds.ts";
+import { ndjson } from "./ndjson.ts";
+import { type Patch, PATCH_CONTENT_TYPES } from "./patch.ts";
+import { assertNamespace, collectionPath, objectPath } from "./resource_path.ts";
+import type { RestClient, RestRequest } from "./rest.ts";
+import { parseList, parseObject, parseWatchEvent } from "./wire_objects.ts";
+
+/** Objects a page, as client-go's pager asks for. */
+export const LIST_PAGE_SIZE = 500;
+
+/**
+ * How long a watch may be silent, in milliseconds. API servers send a bookmark about once a
+ * minute; two may be lost before the connection is taken for dead (field case W1).
+ */
+export const WATCH_INACTIVITY_MS = 150_000;
+
+/** How often a list starts anew because its continue token expired, before it gives up. */
+const LIST_RESTARTS_MAX = 1;
+
+/** Which object. */
+export interface ObjectPlace {
+  readonly name: string;
+  /** Must be given exactly for namespaced kinds. */
+  readonly namespace?: string;
+}
+
+/** Options of every verb. */
+export interface CallOptions {
+  readonly signal: AbortSignal;
+}
+
+/** Options of verbs that write. */
+export interface WriteOptions extends CallOptions {
+  /** Who is noted as the owner of the changed fields. The user agent's first part, if absent. */
+  readonly fieldManager?: string;
+  /** Run everything but the storing. @default {false} */
+  readonly dryRun?: boolean;
+  /** What the server does about fields that the schema does not know. Its own default: `Warn`. */
+  readonly fieldValidation?: "Ignore" | "Warn" | "Strict";
+}
+
+/** Which objects of a kind. */
+export interface SelectOptions extends CallOptions {
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+}
+
+/** Options of {@linkcode ResourceClient.list}. */
+export interface ListOptions extends SelectOptions {
+  /** `"0"`: whatever the server has at hand, perhaps old. Others: at least as new as that. */
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
+  /** @default {500} */
+  readonly pageSize?: number;
+}
+
+/** Options of {@linkcode ResourceClient.listPage}. */
+export interface ListPageOptions extends ListOptions {
+  /** Token of the page before. */
+  readonly continue?: string;
+}
+
+/** Options of {@linkcode ResourceClient.watch}. */
+export interface WatchOptions extends SelectOptions {
+  /** From where: a list's version, or the last event's. */
+  readonly resourceVersion: string;
+  /** When the server should end the watch. Its own choice, 30 to 60 min, if absent. */
+  readonly timeoutSeconds?: number;
+  /** @default {150_000} */
+  readonly inactivityMs?: number;
+  /** @default {true} */
+  readonly allowBookmarks?: boolean;
+  /** Begin with all present objects as ADDED, up to a bookmark with `initialEventsEnd`. */
+  readonly sendInitialEvents?: boolean;
+}
+
+/** Options of {@linkcode ResourceClient.delete}. */
+export interface DeleteOptions extends ObjectPlace, CallOptions {
+  /** Delete only if the object still has these; else a Conflict. */
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  /** What happens to dependents. The kind's own default, mostly `Background`, if absent. */
+  readonly propagationPolicy?: "Foreground" | "Background" | "Orphan";
+  readonly gracePeriodSeconds?: number;
+  readonly dryRun?: boolean;
+}
+
+/**
+ * The verbs of one kind. Made by `Client.resource`.
+ *
+ * @typeParam T What the objects are. The server's answers are not checked against it.
+ */
+export class ResourceClient<T extends KubeObject> {
+  readonly #rest: RestClient;
+  /** The kind that this client is for. */
+  readonly kind: KindDefinition<T>;
+
+  /** Only stores. */
+  constructor(rest: RestClient, kind: KindDefinition<T>) {
+    this.#rest = rest;
+    this.kind = kind;
+  }
+
+  /** The object. `resourceVersion: "0"` allows an old one from the server's cache. */
+  async get(
+    { name, namespace, resourceVersion, signal }: ObjectPlace & CallOptions & {
+      readonly resourceVersion?: string;
+    },
+  ): Promise<T> {
+    return await this.#object({
+      verb: "get",
+      method: "GET",
+      path: objectPath(this.kind, { name, namespace }),
+      query: { resourceVersion },
+      signal,
+    });
+  }
+
+  /**
+   * All objects that match, of one version, read page by page. If the server forgets that version
+   * between two pages, the list starts anew, once.
+   *
+   * With `resourceVersion: "0"` most servers ignore the page size and answer from their cache.
+   *
+   * @throws {ApiError} With `isExpired`, if the version was forgotten again.
+   */
+  async list(options: ListOptions): Promise<ListResult<T>> {
+    let restarts = 0;
+    let page = await this.listPage(options);
+    let items = page.items;
+    while (page.continue !== undefined) {
+      try {
+        page = await this.listPage({ ...options, continue: page.continue });
+        for (const item of page.items) items.push(item);
+      } catch (error) {
+        if (!isExpired(error) || restarts >= LIST_RESTARTS_MAX) throw error;
+        restarts++;
+        page = await this.listPage(options);
+        items = page.items;
+      }
+    }
+    return { items, resourceVersion: page.resourceVersion };
+  }
+
+  /** One page. The next is asked for with its `continue`; the last has none. */
+  async listPage(options: ListPageOptions): Promise<ListResult<T>> {
+    const { namespace, labelSelector, fieldSelector, signal, pageSize = LIST_PAGE_SIZE } = options;
+    const isFirst = options.continue === undefined;
+    const value = await this.#rest.request({
+      verb: "list",
+      method: "GET",
+      path: collectionPath(this.kind, namespace),
+      query: {
+        labelSelector,
+        fieldSelector,
+        limit: pageSize,
+        continue: options.continue,
+        // A token stands for a version: the server refuses both together.
+        resourceVersion: isFirst ? options.resourceVersion : undefined,
+        resourceVersionMatch: isFirst ? options.resourceVersionMatch : undefined,
+      },
+      signal,
+    });
+    return parseList(value, this.kind);
+  }
+
+  /**
+   * What happens to the objects that match, from `resourceVersion` on, until the server ends the
+   * watch; then the generator returns. ERROR events are yielded, not thrown, and are the last.
+   *
+   * The request is sent when the first event is asked for. Leaving the loop ends it.
+   *
+   * @throws {ApiError} If the server refuses the watch, with `isExpired` if the version is too old.
+   * @throws {ConnectionError} If the connection broke, also inside a line: go on from the last
+   * version seen.
+   * @throws {DeadlineError} If nothing came for `inactivityMs`: as before.
+   * @throws {ProtocolError} If a line makes no sense: list anew.
+   */
+  async *watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, void> {
+    const { inactivityMs = WATCH_INACTIVITY_MS, sendInitialEvents } = options;
+    const chunks = this.#rest.stream({
+      verb: "watch",
+      method: "GET",
+      path: collectionPath(this.kind, options.namespace),
+      query: {
+        watch: true,
+        allowWatchBookmarks: options.allowBookmarks ?? true,
+        resourceVersion: options.resourceVersion,
+        labelSelector: options.labelSelector,
+        fieldSelector: options.fieldSelector,
+        timeoutSeconds: options.timeoutSeconds,
+        sendInitialEvents,
+        // The only value that the server takes together with sendInitialEvents.
+        resourceVersionMatch: sendInitialEvents === undefined ? undefined : "NotOlderThan",
+      },
+      signal: options.signal,
+    }, { inactivityMs });
+    for await (const line of ndjson(chunks)) yield parseWatchEvent(line, this.kind);
+  }
+
+  /**
+   * Creates `draft`; `apiVersion` and `kind` are filled in. The namespace is `namespace`, else the
+   * draft's own.
+   *
+   * @throws {ApiError} With `isAlreadyExists`, if there is an object of that name.
+   */
+  async create(
+    draft: Draft<T>,
+    { namespace = draft.metadata.namespace, ...options }: WriteOptions & {
+      readonly namespace?: string;
+    },
+  ): Promise<T> {
+    assertNamespace(this.kind, namespace);
+    return await this.#object({
+      verb: "create",
+      method: "POST",
+      path: collectionPath(this.kind, namespace),
+      query: writeQuery(options),
+      body: { ...draft, ...this.#typeMeta() },
+      signal: options.signal,
+    });
+  }
+
+  /**
+   * Replaces the object. Its `resourceVersion` is the precondition.
+   *
+   * @throws {ApiError} With `isConflict`, if the stored object has another version or uid.
+   */
+  async update(object: T, options: WriteOptions): Promise<T> {
+    return await this.#replace(object, undefined, options);
+  }
+
+  /** As {@linkcode ResourceClient.update}, but of the status only: the rest is ignored. */
+  async updateStatus(object: T, options: WriteOptions): Promise<T> {
+    return await this.#replace(object, "status", options);
+  }
+
+  async #replace(object: T, subresource: string | undefined, options: WriteOptions): Promise<T> {
+    const { name, namespace, resourceVersion } = object.metadata;
+    // Without one the server would overwrite whatever is there.
+    assert(resourceVersion !== "", `The ${this.kind.gvk.kind} to replace has a resourceVersion`);
+    return await this.#object({
+      verb: "update",
+      method: "PUT",
+      path: objectPath(this.kind, { name, namespace, subresource }),
+      query: writeQuery(options),
+      body: { ...object, ...this.#typeMeta() },
+      signal: options.signal,
+    });
+  }
+
+  /**
+   * Changes a part of the object. `metadata.uid` and `metadata.resourceVersion` in the patch are
+   * preconditions.
+   *
+   * @throws {ApiError} With `isConflict`, if a precondition does not hold or, for apply, another
+   * manager owns a field.
+   * @throws {AssertionError} If the patch is strategic and the kind is not built in: the server
+   * would refuse it with 415.
+   */
+  async patch(
+    { name, namespace, subresource, patch, ...options }: ObjectPlace & WriteOptions & {
+      readonly patch: Patch<T>;
+      readonly subresource?: string;
+    },
+  ): Promise<T> {
+    assert(
+      patch.type !== "strategic" || this.kind.isBuiltIn,
+      `A strategic merge patch is for a built-in kind, not ${this.kind.gvk.kind}`,
+    );
+    const isApply = patch.type === "apply";
+    return await this.#object({
+      verb: isApply ? "apply" : "patch",
+      method: "PATCH",
+      path: objectPath(this.kind, { name, namespace, subresource }),
+      query: {
+        ...writeQuery(options),
+        ...(isApply && { fieldManager: patch.fieldManager, force: patch.force }),
+      },
+      body: isApply ? this.#applyBody(patch.body, { name, namespace }) : patch.body,
+      contentType: PATCH_CONTENT_TYPES[patch.type],
+      signal: options.signal,
+    });
+  }
+
+  /** An apply names its object inside as well. */
+  #applyBody(body: object, place: { name: string; namespace: string | undefined }): object {
+    const metadata = "metadata" in body && typeof body.metadata === "object" ? body.metadata : {};
+    return { ...body, ...this.#typeMeta(), metadata: { ...metadata, ...place } };
+  }
+
+  /**
+   * Asks for the object's deletion. It is gone when this resolves, unless finalizers or a grace
+   * period keep it.
+   *
+   * @throws {ApiError} With `isNotFound`, if there is none; with `isConflict`, if a precondition
+   * does not hold.
+   */
+  async delete(options: DeleteOptions): Promise<void> {
+    const { name, namespace, preconditions, propagationPolicy, gracePeriodSeconds, signal } =
+      options;
+    await this.#rest.request({
+      verb: "delete",
+      method: "DELETE",
+      path: objectPath(this.kind, { name, namespace }),
+      body: {
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        ...(preconditions && { preconditions }),
+        ...(propagationPolicy && { propagationPolicy }),
+        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
+        ...(options.dryRun && { dryRun: ["All"] }),
+      },
+      signal,
+    });
+  }
+
+  async #object(request: RestRequest): Promise<T> {
+    return parseObject(await this.#rest.request(request), this.kind);
+  }
+
+  #typeMeta(): { apiVersion: string; kind: string } {
+    return { apiVersion: apiVersionOf(this.kind.gvk), kind: this.kind.gvk.kind };
+  }
+}
+
+function writeQuery(
+  { fieldManager, dryRun, fieldValidation }: WriteOptions,
+): NonNullable<RestRequest["query"]> {
+  return { fieldManager, dryRun: dryRun ? "All" : undefined, fieldValidation };
+}
