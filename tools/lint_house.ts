@@ -43,8 +43,8 @@ export const DOORS: readonly { readonly what: RegExp; readonly where: RegExp; wh
   },
   {
     what: /^Deno\.(serve|listen|listenTls|connect|connectTls)$/,
-    where: /^lib\/(services\/server|webhook\/\w+|cli\/\w+)\.ts$/,
-    why: "Sockets belong to lib/services/server.ts, lib/webhook/ and lib/cli/",
+    where: /^lib\/(services\/server|client\/relay|webhook\/\w+|cli\/\w+)\.ts$/,
+    why: "Sockets belong to lib/services/server.ts, lib/client/relay.ts, lib/webhook/ and lib/cli/",
   },
   {
     what: /^Deno\.(errors|build|version|inspect|customInspect)$/,
@@ -54,8 +54,9 @@ export const DOORS: readonly { readonly what: RegExp; readonly where: RegExp; wh
   {
     // All the rest of Deno is files and subprocesses.
     what: /^Deno\./,
-    where: /^(main\.ts$|lib\/client\/(credentials|config)\.ts$|lib\/cli\/)/,
-    why: "Files and subprocesses belong to lib/client/credentials.ts, config.ts and lib/cli/",
+    where: /^(main\.ts$|lib\/client\/(credentials|config|exec_plugin)\.ts$|lib\/cli\/)/,
+    why: "Files and subprocesses belong to lib/client/credentials.ts, config.ts, exec_plugin.ts " +
+      "and lib/cli/",
   },
 ];
 
