@@ -1,0 +1,44 @@
+/**
+ * What the cache needs of the API: two functions. It knows no client; a client fits this.
+ *
+ * @module
+ */
+
+import type { WatchEvent } from "../core/watch_event.ts";
+
+/** All that a reflector needs of the API. A client for one kind fits it. */
+export interface ListWatch<T> {
+  /**
+   * The whole state, all pages. With `resourceVersion` at least as new as that (`NotOlderThan`; any
+   * state for `"0"`), without it the latest. Must honour `signal`.
+   */
+  list(options: ListCall): Promise<{ items: T[]; resourceVersion: string }>;
+  /**
+   * Changes after `resourceVersion`, until the server ends it after about `timeoutSeconds`. Throws if
+   * the connection breaks. Must honour `signal`.
+   */
+  watch(options: WatchCall): AsyncIterable<WatchEvent<T>>;
+}
+
+/** Options of {@linkcode ListWatch.list}. */
+export interface ListCall {
+  resourceVersion?: string;
+  /**
+   * Goes to the server as it is. Without it, a list in pages means exactly that version: the state
+   * that is known already, or 410.
+   */
+  resourceVersionMatch?: "NotOlderThan";
+  signal: AbortSignal;
+}
+
+/** Options of {@linkcode ListWatch.watch}. */
+export interface WatchCall {
+  resourceVersion: string;
+  timeoutSeconds: number;
+  /**
+   * To be called when the server has accepted the watch (its headers are in), by sources that can
+   * tell. Without it a quiet watch is known to work only by its first event or bookmark.
+   */
+  onOpen: () => void;
+  signal: AbortSignal;
+}
