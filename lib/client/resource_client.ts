@@ -271,8 +271,8 @@ export class ResourceClient<T extends KubeObject> {
    * Changes a part of the object. `metadata.uid` and `metadata.resourceVersion` in the patch are
    * preconditions.
    *
-   * @throws {ApiError} With `isConflict`, if a precondition does not hold or, for apply, another
-   * manager owns a field.
+   * @throws {ApiError} With `isConflict`, if a precondition does not hold (a wrong uid has the
+   * reason Invalid, which `isConflict` knows) or, for apply, another manager owns a field.
    * @throws {AssertionError} If the patch is strategic and the kind is not built in: the server
    * would refuse it with 415.
    */

@@ -123,9 +123,16 @@ export function isAlreadyExists(error: unknown): boolean {
   return error instanceof ApiError && error.reason === "AlreadyExists";
 }
 
-/** True if `error` says that a precondition (uid or resourceVersion) did not hold. */
+/**
+ * True if `error` says that a precondition (uid or resourceVersion) did not hold.
+ *
+ * An API server answers a patch of another object's uid with Invalid, not with Conflict: to it, the
+ * patch changes an immutable field.
+ */
 export function isConflict(error: unknown): boolean {
-  return error instanceof ApiError && error.reason === "Conflict";
+  if (!(error instanceof ApiError)) return false;
+  return error.reason === "Conflict" ||
+    (error.reason === "Invalid" && error.causes.some(({ field }) => field === "metadata.uid"));
 }
 
 /** True if `error` says that the asked resourceVersion or continue token is too old (410). */
