@@ -1,0 +1,192 @@
+/**
+ * Where log records go: LogTape behind our {@linkcode Logger}, with a redactor in between.
+ *
+ * A file of its own because it is the one door to LogTape. Each record is one line, JSON or text,
+ * whatever it holds: newlines and control characters are escaped, so that a value cannot forge a
+ * second record. The order of lines is the order of calls. A line that cannot be written is
+ * dropped: the log never stops the work that it tells of.
+ *
+ * LogTape's configuration is one per process, so {@linkcode openLog} may be open once at a time.
+ *
+ * @module
+ */
+
+import { configureSync, getLogger, type LogRecord, resetSync } from "@logtape/logtape";
+import { bold, cyan, dim, red, yellow } from "@std/fmt/colors";
+import type { Clock } from "./clock.ts";
+import type { LogFields, Logger, LogLevel } from "./log.ts";
+import type { Redactor } from "./redact.ts";
+
+/** How a record is written: a JSON object a line for machines, or text for people. */
+export type LogFormat = "json" | "text";
+
+/** All levels in rising order, for the parsers of settings. */
+export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
+/** All formats, for the parsers of settings. */
+export const LOG_FORMATS: readonly LogFormat[] = ["json", "text"];
+
+/** What {@linkcode openLog} needs. */
+export interface OpenLogOptions {
+  /** Records below this level are dropped. */
+  readonly level: LogLevel;
+  readonly format: LogFormat;
+  /** Colours the text format; ignored for JSON. @default {false} */
+  readonly color?: boolean;
+  /** Takes one whole line, newline included. What it throws is dropped with the line. */
+  readonly write: (line: string) => void;
+  readonly redactor: Redactor;
+  readonly clock: Pick<Clock, "wallMs">;
+}
+
+/** A log that is open until its scope is left. */
+export interface OpenLog extends Disposable {
+  readonly logger: Logger;
+}
+
+/** A record as the formatters see it, its fields free of secrets. */
+interface PlainRecord {
+  readonly time: string;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: Record<string, unknown>;
+}
+
+const CATEGORY = "foo-operator";
+
+/**
+ * Starts logging.
+ *
+ * @example
+ * ```ts
+ * import { strictEqual } from "node:assert/strict";
+ * import { realClock } from "./clock.ts";
+ * import { Redactor } from "./redact.ts";
+ *
+ * const lines: string[] = [];
+ * using log = openLog({
+ *   level: "info",
+ *   format: "json",
+ *   write: (line) => lines.push(line),
+ *   redactor: new Redactor(),
+ *   clock: realClock,
+ * });
+ * log.logger.info("Started", { token: "abc" });
+ * log.logger.debug("Not shown");
+ * strictEqual(lines.length, 1);
+ * strictEqual(JSON.parse(lines[0] ?? "").token, "[redacted]");
+ * ```
+ */
+export function openLog(options: OpenLogOptions): OpenLog {
+  const format = options.format === "json" ? jsonLine : textLine(options.color ?? false);
+  configureSync({
+    reset: true,
+    sinks: {
+      lines(record: LogRecord) {
+        try {
+          options.write(format(plainRecord(record, options.redactor)));
+        } catch {
+          // A closed pipe or a full disk: there is no place left to tell it.
+        }
+      },
+    },
+    loggers: [
+      { category: CATEGORY, lowestLevel: lowest(options.level), sinks: ["lines"] },
+      // LogTape speaks of its own troubles there; they go the same way.
+      { category: ["logtape", "meta"], lowestLevel: "error", sinks: ["lines"] },
+    ],
+  });
+  return { logger: logTapeLogger(options.clock), [Symbol.dispose]: resetSync };
+}
+
+/** Our logger on LogTape's. `emit` takes our clock, and the message as it is, `{…}` and all. */
+function logTapeLogger(clock: Pick<Clock, "wallMs">): Logger {
+  const target = getLogger(CATEGORY);
+  const at = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
+    if (!target.isEnabledFor(lowest(level))) return;
+    target.emit({
+      level: lowest(level),
+      message: [message],
+      rawMessage: message,
+      timestamp: clock.wallMs(),
+      properties: fields,
+    });
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** LogTape's name of a level. */
+function lowest(level: LogLevel): LogRecord["level"] {
+  return level === "warn" ? "warning" : level;
+}
+
+function levelOf(level: LogRecord["level"]): LogLevel {
+  switch (level) {
+    case "trace":
+    case "debug":
+      return "debug";
+    case "info":
+      return "info";
+    case "warning":
+      return "warn";
+    case "error":
+    case "fatal":
+      return "error";
+    default:
+      return level satisfies never;
+  }
+}
+
+function plainRecord(record: LogRecord, redactor: Redactor): PlainRecord {
+  const fields = redactor.value(record.properties);
+  return {
+    time: new Date(record.timestamp).toISOString(),
+    level: levelOf(record.level),
+    message: redactor.text(record.message.map(String).join("")),
+    fields: typeof fields === "object" && fields !== null ? { ...fields } : {},
+  };
+}
+
+/** The fixed keys come first; a field that has the name of one of them gets a trailing `_`. */
+function jsonLine({ time, level, message, fields }: PlainRecord): string {
+  const record: Record<string, unknown> = { time, level, message };
+  for (const [name, value] of Object.entries(fields)) {
+    record[name in record ? `${name}_` : name] = value;
+  }
+  return `${JSON.stringify(record)}\n`;
+}
+
+/** `time LEVEL message key=value …`; values that hold more than one plain word are quoted. */
+function textLine(color: boolean): (record: PlainRecord) => string {
+  const paint = (style: (text: string) => string) => color ? style : (text: string) => text;
+  const levels: Record<LogLevel, (text: string) => string> = {
+    debug: paint(dim),
+    info: paint(cyan),
+    warn: paint(yellow),
+    error: paint((text) => bold(red(text))),
+  };
+  const key = paint(dim);
+  return ({ time, level, message, fields }) => {
+    const words = Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => ` ${key(`${oneLine(name)}=`)}${word(value)}`);
+    const label = levels[level](level.toUpperCase().padEnd(5));
+    return `${time} ${label} ${oneLine(message)}${words.join("")}\n`;
+  };
+}
+
+function word(value: unknown): string {
+  if (typeof value !== "string") return oneLine(JSON.stringify(value) ?? String(value));
+  return /^[\w./:@%+,-]+$/.test(value) ? value : oneLine(JSON.stringify(value));
+}
+
+// deno-lint-ignore no-control-regex -- those are what must not reach a terminal
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
+
+/** Escapes what could end the line or drive a terminal. */
+function oneLine(text: string): string {
+  return text.replace(
+    CONTROL,
+    (char) => char === "\n" ? "\\n" : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
