@@ -8,7 +8,7 @@
  * @module
  */
 
-/** Where the API server is and how it is spoken to. Holds no secret. */
+/** Where the API server is and how it is spoken to. Holds no secret but the password of a proxy. */
 export interface ConnectionSettings {
   /** `https://host:port` (or `http://…`), with a path if the server has one, no trailing slash. */
   readonly server: string;

@@ -1,0 +1,232 @@
+/**
+ * A relay in this process through which `fetch` reaches an API server by another name than its
+ * address: what `tls-server-name` in a kubeconfig asks for (field case K5).
+ *
+ * Deno's HTTP client has no setting for the name that it sends and verifies; it takes the URL's. So
+ * the URL carries the name, `https://NAME:port`, and this relay is its proxy: it answers `CONNECT
+ * NAME:port` by dialling the one address it was made for. TLS runs from `fetch` to the server, so
+ * the relay sees no plain text, and a server that can't show a certificate for NAME gets no request.
+ *
+ * Listens on loopback. Refuses any other target, and whoever does not know its password, so it is no
+ * way out for other programs of the machine.
+ *
+ * @module
+ */
+
+import { type Clock, withDeadline } from "../core/clock.ts";
+import { messageOf } from "../core/errors.ts";
+import type { Logger } from "../core/log.ts";
+
+/** What a relay is for. */
+export interface RelayOptions {
+  /** Name in the URL, and so in the certificate. */
+  readonly serverName: string;
+  /** What is dialled in its place. */
+  readonly target: { readonly hostname: string; readonly port: number };
+  /** HTTP proxy through which the target is reached, if it is not dialled directly. */
+  readonly proxyUrl?: string;
+  /** Not to be guessed. */
+  readonly password: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A relay that listens. Disposing of it cuts its connections and waits until they have ended. */
+export interface Relay extends AsyncDisposable {
+  readonly hostname: string;
+  readonly port: number;
+  /** For `proxy.url` of an HTTP client; holds the password. */
+  readonly proxyUrl: string;
+}
+
+/** Time to say CONNECT, and to be answered by a proxy in front, in milliseconds. */
+const HEAD_LIMIT_MS = 10_000;
+/** Time to reach the server, in milliseconds; client-go gives a dial the same. */
+const DIAL_LIMIT_MS = 30_000;
+/** Longest head of a request or an answer, in bytes; ours take a few hundred. */
+const HEAD_MAX_BYTES = 8192;
+
+/** Starts a relay on a free port of loopback. */
+export function startRelay(options: RelayOptions): Relay {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { hostname, port } = listener.addr;
+  const closing = new AbortController();
+  const tasks = new Set<Promise<void>>();
+
+  const serve = async () => {
+    try {
+      for await (const client of listener) {
+        const task = serveClient(client, options, closing.signal);
+        tasks.add(task);
+        task.finally(() => tasks.delete(task));
+      }
+    } catch (error) {
+      if (!closing.signal.aborted) throw error;
+    }
+  };
+  const serving = serve();
+  return {
+    hostname,
+    port,
+    proxyUrl: `http://relay:${options.password}@${hostname}:${port}`,
+    async [Symbol.asyncDispose]() {
+      closing.abort(new DOMException("The relay was closed", "AbortError"));
+      listener.close();
+      await serving;
+      await Promise.all(tasks);
+    },
+  };
+}
+
+/** Serves one connection until either side ends it. Never rejects. */
+async function serveClient(
+  client: Deno.TcpConn,
+  options: RelayOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { log, serverName } = options;
+  let server: Deno.Conn | undefined;
+  const cut = () => {
+    close(client);
+    if (server !== undefined) close(server);
+  };
+  signal.addEventListener("abort", cut, { once: true });
+  try {
+    const refusal = refusalOf(await headOf(client, options.clock, signal), options);
+    if (refusal !== undefined) {
+      await writeAll(client, `HTTP/1.1 ${refusal}\r\ncontent-length: 0\r\n\r\n`);
+      return;
+    }
+    try {
+      server = await dial(options, signal);
+    } catch (error) {
+      log.warn("Relay cannot reach the API server", { serverName, error: messageOf(error) });
+      await writeAll(client, "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n");
+      return;
+    }
+    await writeAll(client, "HTTP/1.1 200 OK\r\n\r\n");
+    await joinBoth(client, server);
+  } catch (error) {
+    // The client left, or sent nonsense: its request fails, which tells whoever waits for it.
+    log.debug("Relay connection ended early", { serverName, error: messageOf(error) });
+  } finally {
+    signal.removeEventListener("abort", cut);
+    cut();
+  }
+}
+
+/** The status line to refuse a request with; `undefined` if it is fine. */
+function refusalOf(
+  head: string,
+  { serverName, target, password }: RelayOptions,
+): string | undefined {
+  const [requestLine = "", ...lines] = head.split("\r\n");
+  const authorization = lines.map((line) => /^proxy-authorization:\s*(.*)$/i.exec(line)?.[1])
+    .find((value) => value !== undefined);
+  if (authorization !== `Basic ${btoa(`relay:${password}`)}`) {
+    return "407 Proxy Authentication Required";
+  }
+  const wanted = `CONNECT ${serverName}:${target.port} HTTP/1.1`;
+  return requestLine.toLowerCase() === wanted.toLowerCase() ? undefined : "403 Forbidden";
+}
+
+async function dial(
+  { target, proxyUrl, clock }: RelayOptions,
+  signal: AbortSignal,
+): Promise<Deno.Conn> {
+  const limits = { action: "reaching the API server", limitMs: DIAL_LIMIT_MS, clock, signal };
+  if (proxyUrl === undefined) {
+    return await withDeadline((signal) => Deno.connect({ ...target, signal }), limits);
+  }
+  const proxy = new URL(proxyUrl);
+  const hostname = proxy.hostname.replace(/^\[(.*)\]$/, "$1");
+  const port = Number(proxy.port) || (proxy.protocol === "https:" ? 443 : 80);
+  const connection = proxy.protocol === "https:"
+    ? await Deno.connectTls({ hostname, port })
+    : await withDeadline((signal) => Deno.connect({ hostname, port, signal }), limits);
+  try {
+    await tunnel(connection, { target, proxy, clock, signal });
+    return connection;
+  } catch (error) {
+    close(connection);
+    throw error;
+  }
+}
+
+/** Asks the proxy at the other end of `connection` for a tunnel to `target`. */
+async function tunnel(
+  connection: Deno.Conn,
+  { target, proxy, clock, signal }: {
+    target: RelayOptions["target"];
+    proxy: URL;
+    clock: Clock;
+    signal: AbortSignal;
+  },
+): Promise<void> {
+  const host = target.hostname.includes(":") ? `[${target.hostname}]` : target.hostname;
+  const login = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  const authorization = login === ":" ? "" : `proxy-authorization: Basic ${btoa(login)}\r\n`;
+  await writeAll(
+    connection,
+    `CONNECT ${host}:${target.port} HTTP/1.1\r\nhost: ${host}:${target.port}\r\n${authorization}\r\n`,
+  );
+  const [statusLine = ""] = (await headOf(connection, clock, signal)).split("\r\n");
+  if (!/^HTTP\/1\.[01] 2\d\d/.test(statusLine)) {
+    throw new Error(`The proxy answered "${statusLine.slice(0, 60)}"`);
+  }
+}
+
+/**
+ * Reads up to the empty line. Nothing follows it before we have answered: TLS starts with the
+ * client's hello, which waits for our 200, and the server's for that.
+ */
+async function headOf(connection: Deno.Conn, clock: Clock, signal: AbortSignal): Promise<string> {
+  const read = async (signal: AbortSignal) => {
+    const end = () => close(connection);
+    signal.addEventListener("abort", end, { once: true });
+    try {
+      const decoder = new TextDecoder();
+      const buffer = new Uint8Array(HEAD_MAX_BYTES);
+      for (let text = "";;) {
+        const count = await connection.read(buffer);
+        signal.throwIfAborted();
+        if (count === null) throw new Error("The connection ended inside the head");
+        text += decoder.decode(buffer.subarray(0, count), { stream: true });
+        if (text.endsWith("\r\n\r\n")) return text;
+        if (text.length >= HEAD_MAX_BYTES) throw new Error("The head is too long");
+      }
+    } finally {
+      signal.removeEventListener("abort", end);
+    }
+  };
+  const limits = { action: "reading the head", limitMs: HEAD_LIMIT_MS, clock, signal };
+  return await withDeadline(read, limits);
+}
+
+/** Copies both ways until one side ends. */
+async function joinBoth(a: Deno.Conn, b: Deno.Conn): Promise<void> {
+  const copy = async (from: Deno.Conn, to: Deno.Conn) => {
+    try {
+      await from.readable.pipeTo(to.writable);
+    } finally {
+      // A tunnel of which one direction has ended carries no HTTP any more.
+      close(from);
+      close(to);
+    }
+  };
+  await Promise.allSettled([copy(a, b), copy(b, a)]);
+}
+
+async function writeAll(connection: Deno.Conn, text: string): Promise<void> {
+  const bytes = new TextEncoder().encode(text);
+  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
+/** Closes, if it is not closed already: both sides and the streams on them may have come first. */
+function close(connection: Deno.Conn): void {
+  try {
+    connection.close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error;
+  }
+}
