@@ -1,46 +1,177 @@
 /**
- * Schemas of objects: pruning, defaulting, validation. (Signatures first; bodies follow.)
+ * The schema of one version of a kind, as the API server uses it: for custom resources pruning,
+ * defaulting and validation; for built-in kinds the lookup of unknown fields and field ownership.
+ *
+ * Everything is pure: objects are not changed in place, results share untouched parts with their
+ * input. Messages, their order and their fields are the real server's (the contract suite compares).
+ * Not checked, though the server does: the estimated cost of rules.
  *
  * @module
  */
-import type { StatusCause } from "../core/errors.ts";
-import type { Json, JsonObject } from "../core/json.ts";
 
-/** Thrown by {@linkcode StructuralSchema.compile}; causes' `field` starts at `spec.validation.openAPIV3Schema`. */
+import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
+import { RuleValidator } from "./cel.ts";
+import { embeddedErrors, listErrors } from "./schema_invariants.ts";
+import type { FieldError } from "./field_errors.ts";
+import { SCHEMA_PATH, structuralErrors } from "./schema_check.ts";
+import { SchemaNode } from "./schema_node.ts";
+import { OBJECT_META } from "./object_meta.ts";
+import { defaultObject, pruneObject } from "./schema_prune.ts";
+import { openApiErrors } from "./schema_validate.ts";
+
+/** A CustomResourceDefinition's schema is not structural, or a rule in it can't be compiled. */
 export class SchemaError extends Error {
   override readonly name = "SchemaError";
-  readonly causes: readonly StatusCause[];
-  constructor(causes: readonly StatusCause[]) {
+  /** What is wrong, place by place; answer 422 with these. */
+  readonly causes: readonly FieldError[];
+
+  /** Stores the causes; the message joins them. */
+  constructor(causes: readonly FieldError[]) {
     super(causes.map((cause) => `${cause.field}: ${cause.message}`).join(", "));
     this.causes = causes;
   }
 }
 
-export interface ValidateOptions {
-  /** The stored object, for transition rules; absent on create. */
-  readonly old?: Json;
+/** Options of {@linkcode StructuralSchema.compile}. */
+export interface CompileOptions {
+  /**
+   * Where the schema stands in the CustomResourceDefinition, for error fields. The server uses the
+   * default if all versions have the same schema, else `spec.versions[0].schema.openAPIV3Schema`.
+   *
+   * @default {"spec.validation.openAPIV3Schema"}
+   */
+  readonly path?: string;
 }
 
-/** One version's schema of a kind (a CRD's or a built-in's). Values are whole objects. */
+/** Options of {@linkcode StructuralSchema.validate}. */
+export interface ValidateOptions {
+  /** The stored object; absent on create. Unchanged parts of it are not judged again. */
+  readonly old?: JsonObject | undefined;
+}
+
+/** Reasons after which the server does not run the rules, since they could not rely on types. */
+const BLOCKING = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+
+/** What the server adds when it did not run the rules. */
+const RULES_NOT_RUN: FieldError = {
+  reason: "FieldValueInvalid",
+  field: "<nil>",
+  message: "Invalid value: null: some validation rules were not checked because the object was " +
+    "invalid; correct the existing errors to complete validation",
+};
+
+/**
+ * The schema of one version of a kind.
+ *
+ * @example
+ * ```ts
+ * import { deepStrictEqual } from "node:assert/strict";
+ * const schema = StructuralSchema.compile({
+ *   type: "object",
+ *   properties: {
+ *     spec: {
+ *       type: "object",
+ *       properties: { replicas: { type: "integer", default: 1, maximum: 5 } },
+ *     },
+ *   },
+ * });
+ * const object = schema.applyDefaults(schema.prune({ spec: { extra: true } }));
+ * deepStrictEqual(object, { spec: { replicas: 1 } });
+ * deepStrictEqual(schema.validate({ spec: { replicas: 6 } }), [{
+ *   reason: "FieldValueInvalid",
+ *   field: "spec.replicas",
+ *   message: "Invalid value: 6: spec.replicas in body should be less than or equal to 5",
+ * }]);
+ * ```
+ */
 export class StructuralSchema {
-  /** @throws {SchemaError} */
-  static compile(_openAPIV3Schema: JsonObject): StructuralSchema {
-    throw new Error("Not written yet");
+  /** The schema's root. */
+  readonly root: SchemaNode;
+  readonly #rules: RuleValidator;
+
+  private constructor(root: SchemaNode, rules: RuleValidator) {
+    this.root = root;
+    this.#rules = rules;
   }
-  /** A copy without unknown fields (shares unchanged parts). */
-  prune(_object: JsonObject): JsonObject {
-    throw new Error("Not written yet");
+
+  /**
+   * Checks and compiles the schema of a CustomResourceDefinition's version.
+   *
+   * @throws {SchemaError} If the server would refuse the definition; also for a rule that uses a
+   * function which this simulator lacks: a rule is never ignored.
+   */
+  static compile(openAPIV3Schema: JsonObject, options: CompileOptions = {}): StructuralSchema {
+    const path = options.path ?? SCHEMA_PATH;
+    const errors = structuralErrors(openAPIV3Schema, path);
+    if (errors.length > 0) throw new SchemaError(errors);
+    const root = SchemaNode.of(openAPIV3Schema);
+    const { validator, errors: ruleErrors } = RuleValidator.compile(root, path);
+    if (ruleErrors.length > 0) throw new SchemaError(ruleErrors);
+    return new StructuralSchema(root, validator);
   }
-  /** A copy with defaults (shares unchanged parts). */
-  applyDefaults(_object: JsonObject): JsonObject {
-    throw new Error("Not written yet");
+
+  /** The schema of a built-in kind: trusted, without rules. */
+  static ofBuiltin(root: SchemaNode): StructuralSchema {
+    return new StructuralSchema(root, RuleValidator.none());
   }
-  /** What the API server would answer in `details.causes`, in its order. */
-  validate(_object: JsonObject, _options?: ValidateOptions): StatusCause[] {
-    throw new Error("Not written yet");
+
+  /** The schema of the member `name` of the whole object; `metadata` is the same for all kinds. */
+  member(name: string): SchemaNode | undefined {
+    return name === "metadata" ? OBJECT_META : this.root.property(name);
   }
-  /** Paths such as `spec.foo[0].bar`, for `unknown field "…"` warnings and strict errors. */
-  unknownFields(_object: JsonObject): string[] {
-    throw new Error("Not written yet");
+
+  /** `object` without unknown fields. */
+  prune(object: JsonObject): JsonObject {
+    return pruneObject(object, this.root, OBJECT_META).value;
   }
+
+  /** Paths of unknown fields, as in the warning `unknown field "spec.foo"`, in its order. */
+  unknownFields(object: JsonObject): string[] {
+    return [...pruneObject(object, this.root, OBJECT_META).unknown];
+  }
+
+  /**
+   * `object` with defaults, and without `null` where the schema has no use for it. The server does
+   * this to what create and update send, not to the result of a server-side apply's merge.
+   */
+  applyDefaults(object: JsonObject): JsonObject {
+    return defaultObject(object, this.root);
+  }
+
+  /**
+   * What is wrong with `object`, in the server's order: OpenAPI, embedded objects, list keys, then
+   * the rules. `metadata` itself is not checked here.
+   */
+  validate(object: JsonObject, options: ValidateOptions = {}): FieldError[] {
+    const { old } = options;
+    const errors = [
+      ...openApiErrors(withoutMetadata(object), this.root, "", oldOf(old)),
+      ...embeddedErrors(object, this.root, ""),
+      ...listErrors(object, this.root, "", old),
+    ];
+    if (this.#rules.isEmpty) return errors;
+    if (errors.some((error) => BLOCKING.has(error.reason))) return [...errors, RULES_NOT_RUN];
+    return [...errors, ...this.#rules.validate(object, old)];
+  }
+}
+
+/** The server keeps only the name in what it validates; a schema may say nothing else about it. */
+function withoutMetadata(object: JsonObject): JsonObject {
+  const { metadata, ...rest } = object;
+  if (!isJsonObject(metadata)) return rest;
+  const name: JsonObject = {};
+  for (const key of ["name", "generateName"]) {
+    if (metadata[key] !== undefined) name[key] = metadata[key];
+  }
+  return { ...rest, metadata: name };
+}
+
+function oldOf(old: JsonObject | undefined): Json | undefined {
+  return old === undefined ? undefined : withoutMetadata(old);
 }

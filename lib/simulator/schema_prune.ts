@@ -1,0 +1,142 @@
+/**
+ * What the API server does to a custom resource before validating it: unknown fields go, defaults
+ * come. Values are not changed in place: untouched parts are shared, and may be frozen.
+ *
+ * @module
+ */
+
+import { isJsonObject, type Json, type JsonObject, memberOf, setMember } from "../core/json.ts";
+import type { SchemaNode } from "./schema_node.ts";
+
+/** What pruning found, and what is left. */
+export interface Pruned<T extends Json> {
+  readonly value: T;
+  /** Paths of what went, such as `spec.items[0].extra`, sorted as the server sorts its warnings. */
+  readonly unknown: readonly string[];
+}
+
+/** Members that every object has whether or not its schema says so. */
+const OBJECT_MEMBERS = new Set(["apiVersion", "kind", "metadata"]);
+
+/** `object` without the fields that `schema` does not know; `metadata` goes by `objectMeta`. */
+export function pruneObject(
+  object: JsonObject,
+  schema: SchemaNode,
+  objectMeta: SchemaNode,
+): Pruned<JsonObject> {
+  const pruner = new Pruner(objectMeta);
+  const value = pruner.members(object, schema, "", true);
+  const [own, embedded] = [pruner.metadataPaths, pruner.embeddedMetadataPaths];
+  return { value, unknown: [...own, ...pruner.paths.sort(), ...embedded] };
+}
+
+class Pruner {
+  readonly paths: string[] = [];
+  /** The server reports these first, since it decodes metadata apart from the rest. */
+  readonly metadataPaths: string[] = [];
+  /** And these last. */
+  readonly embeddedMetadataPaths: string[] = [];
+  readonly #objectMeta: SchemaNode;
+
+  constructor(objectMeta: SchemaNode) {
+    this.#objectMeta = objectMeta;
+  }
+
+  /** `schema` is `undefined` under `additionalProperties: true`, where the server knows nothing. */
+  value(value: Json, schema: SchemaNode | undefined, path: string): Json {
+    if (Array.isArray(value)) {
+      const items = schema?.items;
+      if (schema !== undefined && items === undefined && schema.preservesUnknown) return value;
+      return mapItems(value, (item, index) => this.value(item, items, `${path}[${index}]`));
+    }
+    if (!isJsonObject(value)) return value;
+    return this.members(value, schema, path, schema?.isEmbeddedResource === true);
+  }
+
+  members(
+    object: JsonObject,
+    schema: SchemaNode | undefined,
+    path: string,
+    isResource: boolean,
+  ): JsonObject {
+    return mapMembers(object, (key, value) => {
+      const at = path === "" ? key : `${path}.${key}`;
+      if (isResource && OBJECT_MEMBERS.has(key)) {
+        return key === "metadata" ? this.#metadata(value, at) : value;
+      }
+      const member = schema?.member(key);
+      if (member !== undefined) return this.value(value, member, at);
+      if (schema?.allowsAnyAdditional === true) return this.value(value, undefined, at);
+      if (schema?.preservesUnknown === true) return value;
+      this.paths.push(at);
+      return undefined;
+    });
+  }
+
+  #metadata(value: Json, path: string): Json {
+    const isEmbedded = path !== "metadata";
+    if (value === null && isEmbedded) return {};
+    if (!isJsonObject(value)) return value;
+    return mapMembers(value, (key, member) => {
+      const known = this.#objectMeta.property(key);
+      if (known !== undefined) return member;
+      (isEmbedded ? this.embeddedMetadataPaths : this.metadataPaths).push(`${path}.${key}`);
+      return undefined;
+    });
+  }
+}
+
+/** `object` with defaults, and without `null`s where `schema` has no use for them. */
+export function defaultObject(object: JsonObject, schema: SchemaNode): JsonObject {
+  const value = withDefaults(object, schema);
+  return isJsonObject(value) ? value : object;
+}
+
+function withDefaults(value: Json, schema: SchemaNode): Json {
+  if (Array.isArray(value)) {
+    const items = schema.items;
+    return items === undefined ? value : mapItems(value, (item) => withDefaults(item, items));
+  }
+  if (!isJsonObject(value)) return value;
+
+  const filled = mapMembers(value, (key, member) => {
+    const memberSchema = schema.member(key);
+    if (memberSchema === undefined) return member;
+    // A null that is no value of its own means "not set", as in a Go struct.
+    if (member === null && !memberSchema.nullable) return undefined;
+    return withDefaults(member, memberSchema);
+  });
+  const missing = schema.propertyNames.filter((name) => memberOf(filled, name) === undefined);
+  let result: JsonObject | undefined;
+  for (const name of missing) {
+    const memberSchema = schema.property(name);
+    if (memberSchema?.default === undefined) continue;
+    result ??= { ...filled };
+    setMember(result, name, withDefaults(memberSchema.default, memberSchema));
+  }
+  return result ?? filled;
+}
+
+/** Maps items; the same array if none changed. */
+export function mapItems(
+  items: Json[],
+  change: (item: Json, index: number) => Json,
+): Json[] {
+  const changed = items.map(change);
+  return changed.every((item, index) => item === items[index]) ? items : changed;
+}
+
+/** Maps members, `undefined` drops one; the same object if none changed. */
+export function mapMembers(
+  object: JsonObject,
+  change: (key: string, value: Json) => Json | undefined,
+): JsonObject {
+  const changed: JsonObject = {};
+  let isSame = true;
+  for (const [key, value] of Object.entries(object)) {
+    const next = change(key, value);
+    if (next !== value) isSame = false;
+    if (next !== undefined) setMember(changed, key, next);
+  }
+  return isSame ? object : changed;
+}

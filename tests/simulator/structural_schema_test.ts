@@ -1,0 +1,129 @@
+import { deepStrictEqual, ok, strictEqual, throws } from "node:assert/strict";
+import { isJsonObject, type Json, type JsonObject } from "../../lib/core/json.ts";
+import { applyMergePatch } from "../../lib/core/patch_merge.ts";
+import { deepFreeze } from "../../lib/core/objects.ts";
+import { SchemaError, StructuralSchema } from "../../lib/simulator/structural_schema.ts";
+import definitions from "./recorded/definitions.json" with { type: "json" };
+import recorded from "./recorded/validation.json" with { type: "json" };
+
+/** One cause as the recordings and our errors are compared. */
+interface Cause {
+  readonly reason?: string;
+  readonly field?: string;
+  readonly message?: string;
+}
+
+/**
+ * Comparable form: what the library's compiler says about a wrong expression is its own wording, and
+ * the server gives the errors of one object's members in no fixed order.
+ */
+function comparable(causes: readonly Cause[]): string[] {
+  return causes.map(({ reason, field, message }) =>
+    `${reason} ${field} ${message?.replace(/compilation failed: [^]*$/, "compilation failed")}`
+  ).sort();
+}
+
+function objectOf(value: Json): JsonObject {
+  ok(isJsonObject(value));
+  return value;
+}
+
+function widget(spec: Json): JsonObject {
+  return { apiVersion: "test.io/v1", kind: "Widget", metadata: { name: "w" }, spec };
+}
+
+const WIDGETS = StructuralSchema.compile(recorded.schema);
+
+for (const { name, spec, answer } of recorded.cases) {
+  Deno.test(`StructuralSchema answers as the recorded server: ${name}`, () => {
+    const object = deepFreeze(widget(spec as Json));
+    const unknown = WIDGETS.unknownFields(object).map((path) => `unknown field "${path}"`);
+    const prepared = WIDGETS.applyDefaults(WIDGETS.prune(object));
+    const errors = WIDGETS.validate(prepared);
+    deepStrictEqual(comparable(errors), comparable(answer.causes ?? []));
+    if (answer.causes === undefined) {
+      deepStrictEqual(prepared["spec"], answer.spec);
+      deepStrictEqual(unknown, answer.warnings);
+    }
+  });
+}
+
+for (const { name, patch, answer } of recorded.updates) {
+  Deno.test(`StructuralSchema judges an update as the recorded server: ${name}`, () => {
+    const old = deepFreeze(WIDGETS.applyDefaults(widget(recorded.base)));
+    const patched = applyMergePatch(old, { spec: patch as Json });
+    const object = WIDGETS.applyDefaults(WIDGETS.prune(objectOf(patched)));
+    deepStrictEqual(
+      comparable(WIDGETS.validate(object, { old })),
+      comparable(answer.causes ?? []),
+    );
+  });
+}
+
+for (const { name, schema, causes } of definitions) {
+  Deno.test(`StructuralSchema.compile() judges a definition as the recorded server: ${name}`, () => {
+    let found: readonly Cause[] = [];
+    try {
+      StructuralSchema.compile(schema as JsonObject);
+    } catch (error) {
+      if (!(error instanceof SchemaError)) throw error;
+      found = error.causes;
+    }
+    deepStrictEqual(comparable(found), comparable(causes));
+  });
+}
+
+Deno.test("StructuralSchema.compile() refuses a rule with a function it lacks", () => {
+  const schema = (rule: string): JsonObject => ({
+    type: "object",
+    properties: { a: { type: "string", "x-kubernetes-validations": [{ rule }] } },
+  });
+  for (const rule of ["quantity(self).isGreaterThan(quantity('1'))", "ip(self).family() == 4"]) {
+    throws(() => StructuralSchema.compile(schema(rule)), SchemaError);
+  }
+});
+
+Deno.test("StructuralSchema.prune() and applyDefaults() share what they do not change", () => {
+  const object = deepFreeze(widget({ must: "x", def: "d", nuldef: null, objdef2: { a: "b" } }));
+  strictEqual(WIDGETS.prune(object), object);
+  strictEqual(WIDGETS.applyDefaults(object), object);
+});
+
+Deno.test("StructuralSchema.validate() lets stored values be that a stricter schema refuses", () => {
+  const schema = StructuralSchema.compile({
+    type: "object",
+    properties: {
+      spec: {
+        type: "object",
+        required: ["late"],
+        properties: {
+          a: { type: "string", maxLength: 1 },
+          late: { type: "string" },
+          byKey: {
+            type: "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+            items: {
+              type: "object",
+              required: ["k"],
+              properties: { k: { type: "string" }, v: { type: "string", maxLength: 1 } },
+            },
+          },
+          atomic: { type: "array", items: { type: "string", maxLength: 1 } },
+        },
+      },
+    },
+  });
+  const byKey = [{ k: "1", v: "aa" }, { k: "2", v: "bb" }];
+  const old: JsonObject = { spec: { a: "xx", byKey, atomic: ["aa"] } };
+  const fields = (object: JsonObject) => schema.validate(object, { old }).map((e) => e.field);
+  deepStrictEqual(fields({ ...old, metadata: { name: "w" } }), []);
+  deepStrictEqual(
+    fields({ spec: { a: "xx", byKey: [byKey[0] ?? {}, { k: "2", v: "cc" }], late: "y" } }),
+    ["spec.byKey[1].v"],
+  );
+  deepStrictEqual(fields({ spec: { a: "xx", atomic: ["aa", "b"] } }), [
+    "spec.atomic[0]",
+    "spec.late",
+  ]);
+});
