@@ -261,7 +261,8 @@ function createClient(
   }
 }
 
-function identityHeaders(
+/** The headers that say who we are, and whom we act as. */
+export function identityHeaders(
   { impersonate }: ConnectionSettings,
   { token, basic }: Credential,
 ): [string, string][] {
