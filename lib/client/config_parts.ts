@@ -172,14 +172,14 @@ export function execClusterInfoOf(
   server: string,
   { value }: Named<KubeconfigCluster>,
 ): ExecClusterInfo {
-  const config = value.extensions.get(EXEC_EXTENSION);
   return {
     server,
     ...(value.tlsServerName !== undefined && { "tls-server-name": value.tlsServerName }),
     ...(value.insecureSkipTlsVerify && { "insecure-skip-tls-verify": true }),
     ...(value.proxyUrl !== undefined && { "proxy-url": value.proxyUrl }),
     ...(value.disableCompression && { "disable-compression": true }),
-    ...(config !== undefined && { config }),
+    // kubectl writes null where the cluster has no such extension.
+    config: value.extensions.get(EXEC_EXTENSION) ?? null,
   };
 }
 
