@@ -12,8 +12,9 @@
 // deno-lint-ignore-file no-console -- a tool of the terminal
 
 import { createHash } from "node:crypto";
-import { statSync } from "node:fs";
-import { parse } from "@std/yaml";
+import { readFileSync, statSync } from "node:fs";
+import { messageOf } from "../lib/core/errors.ts";
+import { parseYaml, YamlError } from "../lib/core/yaml.ts";
 
 /** Where the envtest project lists its archives. */
 export const INDEX_URL =
@@ -55,7 +56,10 @@ export function localAssets(environment: Environment): string | undefined {
         `name a folder that does, or unset it and run "deno task assets"`,
     );
   }
-  const cached = `${cacheFolder(environment)}/current`;
+  const folder = cacheFolder(environment);
+  // A file with a name, not a link: tests of this run where links may not be made.
+  if (!hasProgram(folder, "current")) return undefined;
+  const cached = `${folder}/${readFileSync(`${folder}/current`, "utf8")}`;
   return PROGRAMS.every((program) => hasProgram(cached, program)) ? cached : undefined;
 }
 
@@ -134,8 +138,7 @@ export interface FetchAssetsOptions {
  */
 export async function fetchAssets(options: FetchAssetsOptions): Promise<string> {
   const { environment, indexUrl = INDEX_URL } = options;
-  const index = await download(indexUrl);
-  const archive = chooseArchive(parse(await index.text()), options);
+  const archive = chooseArchive(parseIndex(await (await download(indexUrl)).text()), options);
   const folder = cacheFolder(environment);
   await Deno.mkdir(folder, { recursive: true });
   const work = await Deno.makeTempDir({ dir: folder, prefix: "download-" });
@@ -152,6 +155,15 @@ export async function fetchAssets(options: FetchAssetsOptions): Promise<string> 
     return await install(work, folder, `${archive.version}-${options.os}-${options.arch}`);
   } finally {
     await Deno.remove(work, { recursive: true });
+  }
+}
+
+function parseIndex(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch (cause) {
+    if (!(cause instanceof YamlError)) throw cause;
+    throw new AssetsError(`Cannot read the index of archives: ${cause.message}`, { cause });
   }
 }
 
@@ -242,17 +254,13 @@ async function install(work: string, folder: string, name: string): Promise<stri
   }
   await Deno.remove(`${folder}/${name}`, { recursive: true }).catch(ignoreNotFound);
   await Deno.rename(unpacked, `${folder}/${name}`);
-  await Deno.symlink(name, `${work}/current`);
+  await Deno.writeTextFile(`${work}/current`, name);
   await Deno.rename(`${work}/current`, `${folder}/current`);
-  return `${folder}/current`;
+  return `${folder}/${name}`;
 }
 
 function ignoreNotFound(error: unknown): void {
   if (!(error instanceof Deno.errors.NotFound)) throw error;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** What someone without the archive can do. */

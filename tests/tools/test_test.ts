@@ -1,0 +1,39 @@
+import { deepStrictEqual, match, strictEqual } from "node:assert/strict";
+import { readReport, skippedMessage } from "../../tools/test.ts";
+
+const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="deno test" tests="5" failures="1" errors="0" time="0.009">
+    <testsuite name="./tests/a_test.ts" tests="4" disabled="1" errors="0" failures="1">
+        <testcase name="good" classname="./tests/a_test.ts" time="0.001" line="1" col="6">
+        </testcase>
+        <testcase name="ign &amp; &lt;skipped&gt;" classname="./tests/a_test.ts" time="0.000">
+            <skipped/>
+        </testcase>
+        <testcase name="bad" classname="./tests/a_test.ts" time="0.001" line="3" col="6">
+            <failure message="Uncaught Error: x">Error: x &lt;skipped/&gt;</failure>
+        </testcase>
+        <testcase name="bad &gt; step" classname="./tests/a_test.ts" time="0.000"/>
+    </testsuite>
+    <testsuite name="./tests/b_test.ts" tests="1" disabled="1" errors="0" failures="0">
+        <testcase name="other"><skipped/></testcase>
+    </testsuite>
+</testsuites>`;
+
+Deno.test("readReport() counts passed, failed and skipped tests", () => {
+  const { passed, failed, skipped } = readReport(REPORT);
+  deepStrictEqual([passed, failed], [2, 1]);
+  deepStrictEqual([...skipped], [["./tests/a_test.ts", 1], ["./tests/b_test.ts", 1]]);
+});
+
+Deno.test("skippedMessage() names the files and the one command that enables them", () => {
+  const { skipped } = readReport(REPORT);
+  strictEqual(
+    skippedMessage(skipped, { hasAssets: false, task: "test" }),
+    `Skipped:
+  tests/a_test.ts (1)
+  tests/b_test.ts (1)
+They need a real API server. To run them too: deno task assets && deno task test`,
+  );
+  match(skippedMessage(skipped, { hasAssets: true, task: "test" }) ?? "", /another program/);
+  strictEqual(skippedMessage(new Map(), { hasAssets: false, task: "test" }), undefined);
+});

@@ -1,0 +1,247 @@
+/**
+ * Runs the tests with the permissions they need and no more: `deno task test`, `deno task test:e2e`.
+ *
+ * The runner's own report (JUnit) is read at the end, to say last which tests were skipped and what
+ * would enable them; in CI a skipped test is a failure. Temporary files of all tests go to one
+ * folder, the only one they may write to, which is deleted afterwards.
+ *
+ * Arguments that are paths replace the suite's files; all others are handed to `deno test`:
+ * `deno task test tests/cache --filter reflect`.
+ *
+ * @module
+ */
+
+// deno-lint-ignore-file no-console -- a tool of the terminal
+
+import { fileURLToPath } from "node:url";
+import { AssetsError, localAssets } from "./assets.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Which files a suite has, and how it runs. */
+interface Suite {
+  /** Decides by the path from the repository's root. */
+  readonly has: (path: string) => boolean;
+  readonly flags: readonly string[];
+  /** Folders of sources whose documented examples run as well. */
+  readonly examples: readonly string[];
+  /** Longest run, in minutes. A hanging test is interrupted, and named by the runner. */
+  readonly minutesMax: number;
+}
+
+const SUITES: Readonly<Record<string, Suite>> = {
+  /** All but the end-to-end tests: in minutes, also without a control plane. */
+  fast: {
+    has: (path) => !path.startsWith("tests/e2e/"),
+    flags: ["--doc", "--parallel", "--shuffle"],
+    examples: ["lib"],
+    minutesMax: 10,
+  },
+  /** The operator as a process on a real control plane; not in parallel, since it measures. */
+  e2e: {
+    has: (path) => path.startsWith("tests/e2e/"),
+    flags: [],
+    examples: [],
+    minutesMax: 15,
+  },
+};
+
+/** Environment variables that tests, their tools and the packages they load may read. */
+const ENVIRONMENT = [
+  "CI",
+  "DENO_DIR",
+  "DENO_TLS_CA_STORE",
+  "FOO_OPERATOR",
+  "HOME",
+  "KUBEBUILDER_ASSETS",
+  "NO_COLOR",
+  "PATH",
+  "SEED",
+  "SEEDS",
+  "TMPDIR",
+  "XDG_CACHE_HOME",
+];
+
+/** Programs that tests start, where the machine has them. */
+const PROGRAMS = ["sh", "tar", "kubectl", "helm", "kubeconform", "controller-gen"];
+
+/** What the runner's report says. */
+export interface Report {
+  readonly passed: number;
+  readonly failed: number;
+  /** Number of skipped tests by file. */
+  readonly skipped: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads a JUnit report as `deno test` writes it.
+ *
+ * @example
+ * ```ts
+ * import { strictEqual } from "node:assert/strict";
+ * const xml = `<testsuites name="deno test"><testsuite name="./a_test.ts">
+ *   <testcase name="a"></testcase><testcase name="b"><skipped/></testcase>
+ * </testsuite></testsuites>`;
+ * strictEqual(readReport(xml).passed, 1);
+ * strictEqual(readReport(xml).skipped.get("./a_test.ts"), 1);
+ * ```
+ */
+export function readReport(xml: string): Report {
+  const skipped = new Map<string, number>();
+  let [passed, failed] = [0, 0];
+  for (const [, file = "", cases = ""] of xml.matchAll(SUITE)) {
+    for (const [each] of cases.matchAll(CASE)) {
+      if (each.includes("<skipped")) skipped.set(file, (skipped.get(file) ?? 0) + 1);
+      else if (/<(failure|error)\b/.test(each)) failed++;
+      else passed++;
+    }
+  }
+  return { passed, failed, skipped };
+}
+
+/** Text in the report is escaped, so that no test's output can look like a tag. */
+const SUITE = /<testsuite name="([^"]*)"[^>]*>([^]*?)<\/testsuite>/g;
+const CASE = /<testcase\b[^>]*(?:\/>|>[^]*?<\/testcase>)/g;
+
+/** What to say last about skipped tests; `undefined` if there are none. */
+export function skippedMessage(
+  skipped: Report["skipped"],
+  { hasAssets, task }: { hasAssets: boolean; task: string },
+): string | undefined {
+  if (skipped.size === 0) return undefined;
+  const files = [...skipped].map(([file, count]) => `  ${file.replace("./", "")} (${count})`)
+    .sort();
+  const remedy = hasAssets
+    ? "They need kube-controller-manager in the folder KUBEBUILDER_ASSETS, or another program."
+    : `They need a real API server. To run them too: deno task assets && deno task ${task}`;
+  return `Skipped:\n${files.join("\n")}\n${remedy}`;
+}
+
+/** Test files below `folder`, as paths from the repository's root, sorted. */
+function testFiles(folder: string): string[] {
+  const found: string[] = [];
+  for (const { name, isDirectory } of Deno.readDirSync(`${ROOT}${folder}`)) {
+    const path = `${folder}/${name}`;
+    if (isDirectory) found.push(...testFiles(path));
+    else if (name.endsWith("_test.ts")) found.push(path);
+  }
+  return found.sort();
+}
+
+/** The full paths of those of `programs` that are on PATH: Deno warns about others. */
+function installed(programs: readonly string[]): string[] {
+  const folders = (Deno.env.get("PATH") ?? "").split(":").filter((folder) => folder !== "");
+  return programs.flatMap((program) =>
+    folders.map((folder) => `${folder}/${program}`).filter(isFile).slice(0, 1)
+  );
+}
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+function permissions(temporary: string, assets: string | undefined): string[] {
+  const binary = Deno.env.get("FOO_OPERATOR") ?? `${ROOT}dist/foo-operator`;
+  const read = [
+    ROOT,
+    temporary,
+    Deno.execPath(),
+    binary,
+    ...(assets === undefined ? [] : [assets]),
+  ];
+  const run = [Deno.execPath(), binary, "/bin/sh", ...installed(PROGRAMS)];
+  return [
+    `--allow-read=${read.join(",")}`,
+    `--allow-write=${temporary}`,
+    "--allow-net=127.0.0.1,localhost,[::1]",
+    `--allow-env=${ENVIRONMENT.join(",")}`,
+    `--allow-run=${run.join(",")}`,
+    "--no-prompt",
+  ];
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const [name = "", ...rest] = args;
+  const suite = SUITES[name];
+  if (suite === undefined) {
+    console.error(`Cannot run suite "${name}": name one of ${Object.keys(SUITES).join(", ")}`);
+    return 2;
+  }
+  const paths = rest.filter((arg) => !arg.startsWith("-") && pathExists(arg));
+  const flags = rest.filter((arg) => !paths.includes(arg));
+  const files = paths.length > 0
+    ? paths
+    : [...testFiles("tests").filter(suite.has), ...suite.examples];
+  const temporary = await Deno.makeTempDir({ prefix: "foo-operator-tests-" });
+  try {
+    return await runSuite({ name, suite, flags, files, temporary });
+  } finally {
+    await Deno.remove(temporary, { recursive: true });
+  }
+}
+
+function pathExists(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+async function runSuite({ name, suite, flags, files, temporary }: {
+  name: string;
+  suite: Suite;
+  flags: readonly string[];
+  files: readonly string[];
+  temporary: string;
+}): Promise<number> {
+  const environment = { get: (variable: string) => Deno.env.get(variable) };
+  const assets = localAssets(environment);
+  // Where the caller wants the report, if anywhere.
+  const junit = flags.find((flag) => flag.startsWith("--junit-path="))?.slice(13) ??
+    `${temporary}/report.xml`;
+  const runner = new Deno.Command(Deno.execPath(), {
+    args: [
+      "test",
+      ...suite.flags,
+      ...permissions(temporary, assets),
+      ...flags.filter((flag) => !flag.startsWith("--junit-path=")),
+      `--junit-path=${junit}`,
+      ...files,
+    ],
+    cwd: ROOT,
+    env: { TMPDIR: temporary, ...(assets === undefined ? {} : { KUBEBUILDER_ASSETS: assets }) },
+    stdin: "null",
+  }).spawn();
+  const timer = setTimeout(() => runner.kill("SIGINT"), suite.minutesMax * 60_000);
+  const { code } = await runner.status;
+  clearTimeout(timer);
+  if (!pathExists(junit)) return code === 0 ? 1 : code;
+  const { skipped } = readReport(await Deno.readTextFile(junit));
+  const task = name === "fast" ? "test" : `test:${name}`;
+  const message = skippedMessage(skipped, { hasAssets: assets !== undefined, task });
+  if (message === undefined) return code;
+  console.error(message);
+  if (Deno.env.get("CI") !== "true") return code;
+  console.error("In CI every test runs: a skipped one is a failure.");
+  return code === 0 ? 1 : code;
+}
+
+if (import.meta.main) {
+  try {
+    Deno.exitCode = await main(Deno.args);
+  } catch (error) {
+    if (!(error instanceof AssetsError)) throw error;
+    console.error(error.message);
+    Deno.exitCode = 1;
+  }
+}
