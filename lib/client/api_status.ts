@@ -14,13 +14,19 @@ import { parseJson } from "../core/json_text.ts";
 
 /** An answer that was no success, with its body read. */
 export interface FailedAnswer {
+  /** Kubernetes' verb. */
   readonly verb: string;
+  /** HTTP method. */
   readonly method: string;
+  /** Path, without host and query. */
   readonly path: string;
+  /** HTTP status. */
   readonly status: number;
   /** The header `Retry-After`, if there was one. */
   readonly retryAfter: string | null;
+  /** The header `Content-Type`, if there was one. */
   readonly contentType: string | null;
+  /** The body. */
   readonly text: string;
 }
 

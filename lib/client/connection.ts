@@ -30,9 +30,13 @@ export interface ConnectionSettings {
 
 /** A user whom the API server should take our requests to be from (`kubectl --as`). */
 export interface Impersonation {
+  /** User name. */
   readonly user: string;
+  /** The user's uid. */
   readonly uid?: string;
+  /** Groups that the user is in. */
   readonly groups?: readonly string[];
+  /** More attributes, for authorizers that know them. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 

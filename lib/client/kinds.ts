@@ -28,9 +28,11 @@ export type Scope = "Namespaced" | "Cluster";
 
 /** One kind, as {@linkcode defineKind} makes it. */
 export interface KindDefinition<T extends KubeObject> {
+  /** Group, version and kind. */
   readonly gvk: GroupVersionKind;
   /** Lower-case plural, as in the path: `deployments`. */
   readonly plural: string;
+  /** Whether its objects have a namespace. */
   readonly scope: Scope;
   /** Names of the subresources that the kind has: `status`, `scale`. */
   readonly subresources: readonly string[];
@@ -44,13 +46,17 @@ export interface KindDefinition<T extends KubeObject> {
 export interface KindOptions {
   /** `""` for the core group. */
   readonly group: string;
+  /** As in the path: `v1`. */
   readonly version: string;
+  /** As in `kind:`. */
   readonly kind: string;
+  /** As in the path. */
   readonly plural: string;
+  /** Whether its objects have a namespace. */
   readonly scope: Scope;
-  /** @default {[]} */
+  /** Names of its subresources. @default {[]} */
   readonly subresources?: readonly string[];
-  /** @default {false} */
+  /** True if the API server itself serves it. @default {false} */
   readonly isBuiltIn?: boolean;
 }
 

@@ -18,90 +18,27 @@ import type { ListResult, WatchEvent } from "../core/watch_event.ts";
 import type { KindDefinition } from "./kinds.ts";
 import { ndjson } from "./ndjson.ts";
 import { type Patch, PATCH_CONTENT_TYPES } from "./patch.ts";
+import {
+  type CreateOptions,
+  type DeleteOptions,
+  type GetOptions,
+  LIST_PAGE_SIZE,
+  type ListCallOptions,
+  type ListOptions,
+  type ListPageOptions,
+  type ObjectPlace,
+  type Selection,
+  WATCH_INACTIVITY_MS,
+  type WatchCallOptions,
+  type WatchOptions,
+  type WriteOptions,
+} from "./resource_options.ts";
 import { assertNamespace, collectionPath, objectPath } from "./resource_path.ts";
 import type { RestClient, RestRequest } from "./rest.ts";
 import { parseList, parseObject, parseWatchEvent } from "./wire_objects.ts";
 
-/** Objects a page, as client-go's pager asks for. */
-export const LIST_PAGE_SIZE = 500;
-
-/**
- * How long a watch may be silent, in milliseconds. API servers send a bookmark about once a
- * minute; two may be lost before the connection is taken for dead (field case W1).
- */
-export const WATCH_INACTIVITY_MS = 150_000;
-
 /** How often a list starts anew because its continue token expired, before it gives up. */
 const LIST_RESTARTS_MAX = 1;
-
-/** Which object. */
-export interface ObjectPlace {
-  readonly name: string;
-  /** Must be given exactly for namespaced kinds. */
-  readonly namespace?: string;
-}
-
-/** Options of every verb. */
-export interface CallOptions {
-  readonly signal: AbortSignal;
-}
-
-/** Options of verbs that write. */
-export interface WriteOptions extends CallOptions {
-  /** Who is noted as the owner of the changed fields. The user agent's first part, if absent. */
-  readonly fieldManager?: string;
-  /** Run everything but the storing. @default {false} */
-  readonly dryRun?: boolean;
-  /** What the server does about fields that the schema does not know. Its own default: `Warn`. */
-  readonly fieldValidation?: "Ignore" | "Warn" | "Strict";
-}
-
-/** Which objects of a kind. */
-export interface SelectOptions extends CallOptions {
-  /** Absent: all namespaces. */
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-}
-
-/** Options of {@linkcode ResourceClient.list}. */
-export interface ListOptions extends SelectOptions {
-  /** `"0"`: whatever the server has at hand, perhaps old. Others: at least as new as that. */
-  readonly resourceVersion?: string;
-  readonly resourceVersionMatch?: "Exact" | "NotOlderThan";
-  /** @default {500} */
-  readonly pageSize?: number;
-}
-
-/** Options of {@linkcode ResourceClient.listPage}. */
-export interface ListPageOptions extends ListOptions {
-  /** Token of the page before. */
-  readonly continue?: string;
-}
-
-/** Options of {@linkcode ResourceClient.watch}. */
-export interface WatchOptions extends SelectOptions {
-  /** From where: a list's version, or the last event's. */
-  readonly resourceVersion: string;
-  /** When the server should end the watch. Its own choice, 30 to 60 min, if absent. */
-  readonly timeoutSeconds?: number;
-  /** @default {150_000} */
-  readonly inactivityMs?: number;
-  /** @default {true} */
-  readonly allowBookmarks?: boolean;
-  /** Begin with all present objects as ADDED, up to a bookmark with `initialEventsEnd`. */
-  readonly sendInitialEvents?: boolean;
-}
-
-/** Options of {@linkcode ResourceClient.delete}. */
-export interface DeleteOptions extends ObjectPlace, CallOptions {
-  /** Delete only if the object still has these; else a Conflict. */
-  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
-  /** What happens to dependents. The kind's own default, mostly `Background`, if absent. */
-  readonly propagationPolicy?: "Foreground" | "Background" | "Orphan";
-  readonly gracePeriodSeconds?: number;
-  readonly dryRun?: boolean;
-}
 
 /**
  * The verbs of one kind. Made by `Client.resource`.
@@ -120,11 +57,7 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   /** The object. `resourceVersion: "0"` allows an old one from the server's cache. */
-  async get(
-    { name, namespace, resourceVersion, signal }: ObjectPlace & CallOptions & {
-      readonly resourceVersion?: string;
-    },
-  ): Promise<T> {
+  async get({ name, namespace, resourceVersion, signal }: GetOptions): Promise<T> {
     return await this.#object({
       verb: "get",
       method: "GET",
@@ -163,7 +96,10 @@ export class ResourceClient<T extends KubeObject> {
   /** One page. The next is asked for with its `continue`; the last has none. */
   async listPage(options: ListPageOptions): Promise<ListResult<T>> {
     const { namespace, labelSelector, fieldSelector, signal, pageSize = LIST_PAGE_SIZE } = options;
-    const isFirst = options.continue === undefined;
+    // A token stands for a version: the server refuses both together.
+    const resourceVersion = options.continue === undefined ? options.resourceVersion : undefined;
+    // Said always: without it, a list in pages means exactly that version.
+    const match = options.resourceVersionMatch ?? "NotOlderThan";
     const value = await this.#rest.request({
       verb: "list",
       method: "GET",
@@ -173,9 +109,8 @@ export class ResourceClient<T extends KubeObject> {
         fieldSelector,
         limit: pageSize,
         continue: options.continue,
-        // A token stands for a version: the server refuses both together.
-        resourceVersion: isFirst ? options.resourceVersion : undefined,
-        resourceVersionMatch: isFirst ? options.resourceVersionMatch : undefined,
+        resourceVersion: resourceVersion || undefined,
+        resourceVersionMatch: resourceVersion ? match : undefined,
       },
       signal,
     });
@@ -195,7 +130,7 @@ export class ResourceClient<T extends KubeObject> {
    * @throws {ProtocolError} If a line makes no sense: list anew.
    */
   async *watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, void> {
-    const { inactivityMs = WATCH_INACTIVITY_MS, sendInitialEvents } = options;
+    const { inactivityMs = WATCH_INACTIVITY_MS, onOpen, sendInitialEvents } = options;
     const chunks = this.#rest.stream({
       verb: "watch",
       method: "GET",
@@ -212,8 +147,29 @@ export class ResourceClient<T extends KubeObject> {
         resourceVersionMatch: sendInitialEvents === undefined ? undefined : "NotOlderThan",
       },
       signal: options.signal,
-    }, { inactivityMs });
+    }, { inactivityMs, ...(onOpen && { onOpen }) });
     for await (const line of ndjson(chunks)) yield parseWatchEvent(line, this.kind);
+  }
+
+  /**
+   * Lists and watches what `selection` selects: all that a reflector needs of the API.
+   *
+   * @example
+   * ```ts ignore
+   * const informer = new SharedInformer({
+   *   source: client.resource(DEPLOYMENTS).listWatch({ namespace: "default" }),
+   *   ...
+   * });
+   * ```
+   */
+  listWatch(selection: Selection = {}): {
+    list(options: ListCallOptions): Promise<ListResult<T>>;
+    watch(options: WatchCallOptions): AsyncGenerator<WatchEvent<T>, void, void>;
+  } {
+    return {
+      list: (options) => this.list({ ...options, ...selection }),
+      watch: (options) => this.watch({ ...options, ...selection }),
+    };
   }
 
   /**
@@ -224,9 +180,7 @@ export class ResourceClient<T extends KubeObject> {
    */
   async create(
     draft: Draft<T>,
-    { namespace = draft.metadata.namespace, ...options }: WriteOptions & {
-      readonly namespace?: string;
-    },
+    { namespace = draft.metadata.namespace, ...options }: CreateOptions,
   ): Promise<T> {
     assertNamespace(this.kind, namespace);
     return await this.#object({

@@ -15,6 +15,7 @@ export interface ResourcePlace {
   readonly namespace?: string | undefined;
   /** Absent: the collection. */
   readonly name?: string | undefined;
+  /** Absent: the object itself. */
   readonly subresource?: string | undefined;
 }
 

@@ -35,7 +35,7 @@ export interface RestLimits extends DeadlineLimits {
    * @default {30_000}
    */
   readonly headersMs: number;
-  /** @default {30_000} */
+  /** Wait for each piece of a body, in milliseconds. @default {30_000} */
   readonly inactivityMs: number;
   /**
    * One attempt as a whole, in milliseconds. The API server itself gives up after 60 s
@@ -88,9 +88,13 @@ export interface RequestRecord {
 
 /** What a {@linkcode RestClient} is made of. */
 export interface RestOptions {
+  /** Sends what is asked for. */
   readonly transport: Transport;
+  /** Where to, and as what program. */
   readonly connection: Pick<ConnectionSettings, "server" | "userAgent">;
+  /** For the deadlines and the waits. */
   readonly clock: Clock;
+  /** What differs from {@linkcode REST_LIMITS}. */
   readonly limits?: Partial<RestLimits>;
   /** Told of every attempt once its headers are in, or it failed. Must not throw. */
   readonly onRequest?: (record: RequestRecord) => void;
@@ -102,6 +106,7 @@ export interface RestOptions {
 export interface RestRequest {
   /** Kubernetes' verb, for errors and metrics. */
   readonly verb: string;
+  /** HTTP method. Only GET is taken for a read. */
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Absolute path, its parts already percent-encoded. */
   readonly path: string;
@@ -109,8 +114,9 @@ export interface RestRequest {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** @default {"application/json"} */
+  /** Of `body`. @default {"application/json"} */
   readonly contentType?: string;
+  /** Ends the request. */
   readonly signal: AbortSignal;
 }
 
@@ -173,13 +179,16 @@ export class RestClient {
 
   /**
    * Sends `request` when first asked for a chunk, and yields its answer as it comes, for as long as
-   * it comes. Leaving the loop ends the request.
+   * it comes. Leaving the loop ends the request. `onOpen` is called once it has been accepted.
    *
    * @throws What {@linkcode RestClient.request} throws, but for the JSON.
    */
   async *stream(
     request: RestRequest,
-    { inactivityMs = this.#limits.inactivityMs }: { inactivityMs?: number } = {},
+    { inactivityMs = this.#limits.inactivityMs, onOpen }: {
+      inactivityMs?: number;
+      onOpen?: () => void;
+    } = {},
   ): AsyncGenerator<Uint8Array, void, void> {
     const action = actionOf(request);
     using deadlines = startDeadlines({
@@ -192,6 +201,7 @@ export class RestClient {
       request,
       (attempt) => this.#send(request, { attempt, deadlines }),
     );
+    onOpen?.();
     yield* bodyChunks(response, { action, deadlines });
   }
 

@@ -25,9 +25,13 @@ import { connectionHint, failureStage } from "./connection_hints.ts";
 
 /** What a {@linkcode Transport} is given besides the URL. Fits `fetch`'s second argument. */
 export interface TransportInit {
+  /** HTTP method. */
   readonly method: string;
+  /** Headers, but for those that say who we are. */
   readonly headers: Record<string, string>;
+  /** Kept as text, so that it can be sent a second time. */
   readonly body?: string;
+  /** Ends the request, and the body of its answer. */
   readonly signal: AbortSignal;
 }
 
@@ -43,9 +47,13 @@ export type Transport = (url: string, init: TransportInit) => Promise<Response>;
 
 /** What {@linkcode FetchTransport} is made of. */
 export interface FetchTransportOptions {
+  /** Asked before every request, and after a 401. */
   readonly source: CredentialSource;
+  /** Which server, and how it is reached. */
   readonly settings: ConnectionSettings;
+  /** For the pause after a credential that could not be used. */
   readonly clock: Clock;
+  /** Told of such a credential. */
   readonly log: Logger;
 }
 
@@ -91,7 +99,6 @@ export class FetchTransport implements Disposable {
 
   /** The transport itself; bound, so that it can be handed on as a function. */
   readonly send: Transport = async (url, init) => {
-    this.#closing.signal.throwIfAborted();
     const pool = this.#poolFor(await this.#source.current({ signal: init.signal }));
     const response = await this.#sendOn(pool, url, init);
     if (response.status !== 401) return response;
@@ -154,6 +161,8 @@ export class FetchTransport implements Disposable {
    * @throws {ConfigError} If no client can be made of it and there is none before it.
    */
   #poolFor(credential: Credential): Pool {
+    // After the last wait before a pool may be made: nobody would close that one.
+    this.#closing.signal.throwIfAborted();
     const old = this.#pool;
     if (old !== undefined && credential.generation <= old.credential.generation) return old;
     if (old !== undefined && this.#isUnusable(credential)) return old;

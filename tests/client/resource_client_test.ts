@@ -1,4 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import type { ListWatch } from "../../lib/cache/list_watch.ts";
 import { Client } from "../../lib/client/client.ts";
 import { defineKind, type Deployment, DEPLOYMENTS, NAMESPACES } from "../../lib/client/kinds.ts";
 import type { Patch } from "../../lib/client/patch.ts";
@@ -99,10 +100,28 @@ Deno.test("E4 ResourceClient.list() fills in apiVersion and kind, and reads all 
     ],
   );
   deepStrictEqual(requests.map(({ path, query }) => [path, query]), [
-    [FOO_PATH, { labelSelector: "x=y", limit: "2", resourceVersion: "5" }],
+    [FOO_PATH, {
+      labelSelector: "x=y",
+      limit: "2",
+      resourceVersion: "5",
+      resourceVersionMatch: "NotOlderThan",
+    }],
     // A version together with a token would be refused.
     [FOO_PATH, { labelSelector: "x=y", limit: "2", continue: "next" }],
   ]);
+});
+
+Deno.test("ResourceClient.listWatch() is what a reflector needs, for one selection", async () => {
+  const list = json({ metadata: { resourceVersion: "9" }, items: [] });
+  const { foos: client, requests } = foos(list, list, () => new Response(""));
+  const source: ListWatch<Foo> = client.listWatch({ namespace: "ns", labelSelector: "a=b" });
+  await source.list({ signal });
+  await source.list({ resourceVersion: "", signal });
+  const call = { resourceVersion: "9", timeoutSeconds: 200, onOpen: () => {}, signal };
+  await Array.fromAsync(source.watch(call));
+  deepStrictEqual(requests.map(({ path }) => path), [FOO_PATH, FOO_PATH, FOO_PATH]);
+  deepStrictEqual(requests.map(({ query }) => query["labelSelector"]), ["a=b", "a=b", "a=b"]);
+  strictEqual(requests[1]?.query["resourceVersionMatch"], undefined);
 });
 
 Deno.test("ResourceClient.list() starts anew once if its pages expire, and leaves the old ones out", async () => {

@@ -139,7 +139,10 @@ Deno.test("K5 K7 FetchTransport refuses settings that it can't keep, and use aft
   });
   await rejects(insecure.get(), ConfigError);
   const ended = transportTo("https://127.0.0.1:6443", sourceOf({}));
+  const early = rejects(ended.get(), ConnectionError);
+  // Its credential is still on the way: no client may be made of it any more.
   ended.transport[Symbol.dispose]();
+  await early;
   await rejects(ended.get(), ConnectionError);
 });
 

@@ -1,6 +1,7 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { CONFIG_MAPS } from "../../lib/client/kinds.ts";
-import { ResourceClient, WATCH_INACTIVITY_MS } from "../../lib/client/resource_client.ts";
+import { ResourceClient } from "../../lib/client/resource_client.ts";
+import { WATCH_INACTIVITY_MS } from "../../lib/client/resource_options.ts";
 import { ConnectionError, ProtocolError } from "../../lib/core/errors.ts";
 import { type Answer, scriptedBody, scriptedRest, status } from "../support/scripted_transport.ts";
 
@@ -66,6 +67,21 @@ Deno.test("ResourceClient.watch() asks for initial events with the match that th
   await Array.fromAsync(client.watch({ ...options, signal: live() }));
   strictEqual(requests[0]?.query["sendInitialEvents"], "true");
   strictEqual(requests[0]?.query["resourceVersionMatch"], "NotOlderThan");
+});
+
+Deno.test("ResourceClient.watch() says when the server has accepted it, and only then", async () => {
+  const body = scriptedBody();
+  const { client, clock } = configMaps(body.answer, status(403));
+  let opened = 0;
+  const options = { resourceVersion: "4", onOpen: () => void opened++, signal: live() };
+  const watch = client.watch(options);
+  const first = watch.next();
+  await clock.settle();
+  strictEqual(opened, 1);
+  body.end();
+  strictEqual((await first).done, true);
+  await rejects(Array.fromAsync(client.watch(options)), { status: 403 });
+  strictEqual(opened, 1);
 });
 
 Deno.test("W3 ResourceClient.watch() lives on for hours while something comes", async () => {
