@@ -1,0 +1,383 @@
+/**
+ * The built-in kinds: names, scope, subresources and rules, as data.
+ *
+ * @module
+ */
+
+import { objectOf, stringAt } from "./api_object.ts";
+import {
+  defaultedBinding,
+  defaultedDeployment,
+  defaultedNamespace,
+  defaultedPod,
+  defaultedReplicaSet,
+  defaultedSecret,
+  defaultedService,
+  defaultedWebhooks,
+  leaseErrors,
+  podErrors,
+  workloadErrors,
+} from "./builtin_rules.ts";
+import { crdErrors, defaultedCrd } from "./crd_rules.ts";
+import {
+  checkMicroTime,
+  coreEventErrors,
+  eventErrors,
+  fromCoreEvent,
+  toCoreEvent,
+  withCoreDefaults,
+} from "./events_kind.ts";
+import type { ResourceRules, ResourceType, ScalePaths, ServedVersion } from "./resource_type.ts";
+import { columnsOf } from "./table_columns.ts";
+
+/** What one row of the table says; the rest follows from it. */
+interface Row {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly isNamespaced: boolean;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly hasStatus?: boolean;
+  readonly scale?: ScalePaths;
+  readonly selectableFields?: readonly string[];
+  readonly table?: string;
+  readonly rules?: ResourceRules;
+}
+
+const WORKLOAD_SCALE: ScalePaths = {
+  replicas: ["spec", "replicas"],
+  statusReplicas: ["status", "replicas"],
+  selector: ["spec", "selector"],
+};
+
+/** Rules of kinds whose status is a part of their own, as that of most built-in ones. */
+const WITH_STATUS: ResourceRules = { statusTakesMetadata: true, unconditionalUpdate: true };
+
+/** Review kinds are asked, not stored. */
+const REVIEW: ResourceRules = { verbs: ["create"], nameRule: "path" };
+
+const RBAC: ResourceRules = {
+  nameRule: "path",
+  updateCreates: true,
+  unconditionalUpdate: true,
+};
+
+const EVENT_FIELDS = [
+  "involvedObject.kind",
+  "involvedObject.namespace",
+  "involvedObject.name",
+  "involvedObject.uid",
+  "involvedObject.apiVersion",
+  "involvedObject.resourceVersion",
+  "involvedObject.fieldPath",
+  "regarding.kind",
+  "regarding.namespace",
+  "regarding.name",
+  "regarding.uid",
+  "regarding.apiVersion",
+  "regarding.resourceVersion",
+  "regarding.fieldPath",
+  "reason",
+  "reportingComponent",
+  "reportingController",
+  "source",
+  "type",
+];
+
+const CORE_ROWS: readonly Row[] = [
+  { group: "", kind: "ConfigMap", plural: "configmaps", isNamespaced: true, shortNames: ["cm"] },
+  {
+    group: "",
+    kind: "Event",
+    plural: "events",
+    isNamespaced: true,
+    shortNames: ["ev"],
+    table: "events",
+    selectableFields: EVENT_FIELDS,
+    rules: {
+      updateCreates: true,
+      unconditionalUpdate: true,
+      defaults: withCoreDefaults,
+      validate: coreEventErrors,
+    },
+  },
+  {
+    group: "",
+    kind: "Namespace",
+    plural: "namespaces",
+    isNamespaced: false,
+    shortNames: ["ns"],
+    hasStatus: true,
+    selectableFields: ["status.phase"],
+    rules: {
+      ...WITH_STATUS,
+      verbs: ["create", "delete", "get", "list", "patch", "update", "watch"],
+      nameRule: "label",
+      defaults: defaultedNamespace,
+      prepareUpdate: (object, previous) => ({ ...object, spec: objectOf(previous.spec) }),
+    },
+  },
+  {
+    group: "",
+    kind: "Pod",
+    plural: "pods",
+    isNamespaced: true,
+    shortNames: ["po"],
+    categories: ["all"],
+    hasStatus: true,
+    selectableFields: [
+      "spec.nodeName",
+      "spec.restartPolicy",
+      "spec.schedulerName",
+      "spec.serviceAccountName",
+      "spec.hostNetwork",
+      "status.phase",
+      "status.podIP",
+      "status.nominatedNodeName",
+    ],
+    rules: {
+      ...WITH_STATUS,
+      generation: "spec",
+      returnsDeleted: true,
+      initialStatus: { phase: "Pending", qosClass: "BestEffort" },
+      defaults: defaultedPod,
+      validate: podErrors,
+    },
+  },
+  {
+    group: "",
+    kind: "Secret",
+    plural: "secrets",
+    isNamespaced: true,
+    selectableFields: ["type"],
+    rules: { unconditionalUpdate: true, defaults: defaultedSecret },
+  },
+  {
+    group: "",
+    kind: "ServiceAccount",
+    plural: "serviceaccounts",
+    isNamespaced: true,
+    shortNames: ["sa"],
+    rules: { unconditionalUpdate: true, returnsDeleted: true },
+  },
+  {
+    group: "",
+    kind: "Service",
+    plural: "services",
+    isNamespaced: true,
+    shortNames: ["svc"],
+    categories: ["all"],
+    hasStatus: true,
+    selectableFields: ["spec.clusterIP", "spec.type"],
+    rules: {
+      ...WITH_STATUS,
+      nameRule: "label1035",
+      updateCreates: true,
+      returnsDeleted: true,
+      initialStatus: { loadBalancer: {} },
+      defaults: defaultedService,
+      prepareUpdate: (object, previous) => ({
+        ...object,
+        spec: {
+          ...clusterIpOf(objectOf(previous.spec)),
+          ...objectOf(object.spec),
+        },
+      }),
+    },
+  },
+];
+
+/** The address that a Service keeps through updates that do not name it. */
+function clusterIpOf(spec: Record<string, unknown>): Record<string, string | string[]> {
+  const clusterIP = stringAt(spec, "clusterIP");
+  return clusterIP === "" ? {} : { clusterIP, clusterIPs: [clusterIP] };
+}
+
+const GROUP_ROWS: readonly Row[] = [
+  {
+    group: "apps",
+    kind: "Deployment",
+    plural: "deployments",
+    isNamespaced: true,
+    shortNames: ["deploy"],
+    categories: ["all"],
+    hasStatus: true,
+    scale: WORKLOAD_SCALE,
+    rules: {
+      ...WITH_STATUS,
+      generation: "spec-and-annotations",
+      initialStatus: {},
+      defaults: defaultedDeployment,
+      validate: workloadErrors,
+    },
+  },
+  {
+    group: "apps",
+    kind: "ReplicaSet",
+    plural: "replicasets",
+    isNamespaced: true,
+    shortNames: ["rs"],
+    categories: ["all"],
+    hasStatus: true,
+    scale: WORKLOAD_SCALE,
+    selectableFields: ["status.replicas"],
+    rules: {
+      ...WITH_STATUS,
+      generation: "spec",
+      initialStatus: { replicas: 0 },
+      defaults: defaultedReplicaSet,
+      validate: workloadErrors,
+    },
+  },
+  {
+    group: "events.k8s.io",
+    kind: "Event",
+    plural: "events",
+    isNamespaced: true,
+    shortNames: ["ev"],
+    table: "events",
+    selectableFields: EVENT_FIELDS,
+    rules: {
+      updateCreates: true,
+      unconditionalUpdate: true,
+      toStorage: toCoreEvent,
+      fromStorage: fromCoreEvent,
+      defaults: (object) => ({
+        deprecatedSource: {},
+        deprecatedFirstTimestamp: null,
+        deprecatedLastTimestamp: null,
+        ...object,
+      }),
+      validate: eventErrors,
+    },
+  },
+  {
+    group: "coordination.k8s.io",
+    kind: "Lease",
+    plural: "leases",
+    isNamespaced: true,
+    rules: {
+      updateCreates: true,
+      defaults: (object) => {
+        checkMicroTime(object, "Lease", "spec", "acquireTime");
+        checkMicroTime(object, "Lease", "spec", "renewTime");
+        return { ...object, spec: objectOf(object.spec) };
+      },
+      validate: leaseErrors,
+    },
+  },
+  {
+    group: "apiextensions.k8s.io",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+    isNamespaced: false,
+    shortNames: ["crd", "crds"],
+    categories: ["api-extensions"],
+    hasStatus: true,
+    rules: {
+      generation: "spec",
+      statusTakesMetadata: true,
+      defaults: defaultedCrd,
+      validate: crdErrors,
+      returnsDeleted: true,
+    },
+  },
+];
+
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+const ADMISSION_GROUP = "admissionregistration.k8s.io";
+
+const POLICY_ROWS: readonly Row[] = [
+  {
+    group: RBAC_GROUP,
+    kind: "ClusterRole",
+    plural: "clusterroles",
+    isNamespaced: false,
+    rules: RBAC,
+  },
+  { group: RBAC_GROUP, kind: "Role", plural: "roles", isNamespaced: true, rules: RBAC },
+  {
+    group: RBAC_GROUP,
+    kind: "ClusterRoleBinding",
+    plural: "clusterrolebindings",
+    isNamespaced: false,
+    rules: { ...RBAC, defaults: defaultedBinding },
+  },
+  {
+    group: RBAC_GROUP,
+    kind: "RoleBinding",
+    plural: "rolebindings",
+    isNamespaced: true,
+    rules: { ...RBAC, defaults: defaultedBinding },
+  },
+  {
+    group: ADMISSION_GROUP,
+    kind: "ValidatingWebhookConfiguration",
+    plural: "validatingwebhookconfigurations",
+    isNamespaced: false,
+    categories: ["api-extensions"],
+    rules: { generation: "content", unconditionalUpdate: true, defaults: defaultedWebhooks(false) },
+  },
+  {
+    group: ADMISSION_GROUP,
+    kind: "MutatingWebhookConfiguration",
+    plural: "mutatingwebhookconfigurations",
+    isNamespaced: false,
+    categories: ["api-extensions"],
+    rules: { generation: "content", unconditionalUpdate: true, defaults: defaultedWebhooks(true) },
+  },
+];
+
+const AUTHORIZATION = "authorization.k8s.io";
+const AUTHENTICATION = "authentication.k8s.io";
+
+const REVIEW_ROWS: readonly Row[] = [
+  [AUTHORIZATION, "SelfSubjectAccessReview", false] as const,
+  [AUTHORIZATION, "SelfSubjectRulesReview", false] as const,
+  [AUTHORIZATION, "SubjectAccessReview", false] as const,
+  [AUTHORIZATION, "LocalSubjectAccessReview", true] as const,
+  [AUTHENTICATION, "TokenReview", false] as const,
+  [AUTHENTICATION, "SelfSubjectReview", false] as const,
+].map(([group, kind, isNamespaced]) => ({
+  group,
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  isNamespaced,
+  rules: REVIEW,
+}));
+
+/** Table in which a kind's objects are, by default: `group/plural`, or `plural` alone. */
+function tableOf({ group, plural, table }: Row): string {
+  return table ?? (group === "" ? plural : `${group}/${plural}`);
+}
+
+function typeOf(row: Row): ResourceType {
+  const version: ServedVersion = {
+    name: "v1",
+    hasStatus: row.hasStatus ?? false,
+    ...(row.scale === undefined ? {} : { scale: row.scale }),
+    ...(row.selectableFields === undefined ? {} : { selectableFields: row.selectableFields }),
+    columns: columnsOf(row.kind),
+  };
+  return {
+    group: row.group,
+    plural: row.plural,
+    singular: row.kind.toLowerCase(),
+    kind: row.kind,
+    listKind: `${row.kind}List`,
+    shortNames: row.shortNames ?? [],
+    categories: row.categories ?? [],
+    isNamespaced: row.isNamespaced,
+    versions: [version],
+    storageVersion: "v1",
+    table: tableOf(row),
+    isCustom: false,
+    rules: row.rules ?? { unconditionalUpdate: true },
+  };
+}
+
+/** The built-in kinds, core ones first. */
+export function builtinResources(): ResourceType[] {
+  return [...CORE_ROWS, ...GROUP_ROWS, ...POLICY_ROWS, ...REVIEW_ROWS].map(typeOf);
+}

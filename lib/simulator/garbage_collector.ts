@@ -1,0 +1,236 @@
+/**
+ * The garbage collector: what has lost all its owners goes, foreground and orphan deletions wait for
+ * their dependents.
+ *
+ * It keeps an index of dependents by owner's uid, fed by each write, so that a deletion costs what
+ * it deletes and not a scan of everything.
+ *
+ * @module
+ */
+
+import { type Json, type JsonObject, withoutMember } from "../core/json.ts";
+import { keyOf, type ObjectKey, type OwnerReference, parseApiVersion } from "../core/objects.ts";
+import { type ApiObject, objectOf, objectsAt, stringAt, stringsAt } from "./api_object.ts";
+import type { ServerContext } from "./context.ts";
+import { editStored, type ServerController } from "./controllers.ts";
+import {
+  deleteObject,
+  FOREGROUND_FINALIZER,
+  ORPHAN_FINALIZER,
+  type PropagationPolicy,
+} from "./delete.ts";
+import type { StoredChange } from "./storage.ts";
+
+/** Where an object is. */
+interface Place {
+  readonly table: string;
+  readonly key: ObjectKey;
+}
+
+/** What is known of an owner that a reference names. */
+type OwnerState = "present" | "deleting-dependents" | "absent" | "unknown";
+
+/** Deletes dependents; see the module. */
+export class GarbageCollector implements ServerController {
+  readonly #context: ServerContext;
+  readonly #delayMs: number;
+  /** By owner's uid, then by place as text. */
+  readonly #dependents = new Map<string, Map<string, Place>>();
+
+  /** `delayMs` is how long after a deletion its dependents are looked at. */
+  constructor(context: ServerContext, { delayMs }: { delayMs: number }) {
+    this.#context = context;
+    this.#delayMs = delayMs;
+  }
+
+  onChange(change: StoredChange): void {
+    const place = { table: change.table, key: change.key };
+    const before = ownersOf(change.previous);
+    const after = change.type === "DELETED" ? [] : ownersOf(change.object);
+    for (const { uid } of before) this.#unlink(uid, place);
+    for (const { uid } of after) this.#link(uid, place);
+    const { background } = this.#context;
+    const { namespace } = change.object.metadata;
+    if (change.type === "DELETED") {
+      const { uid } = change.object.metadata;
+      if (this.#dependents.has(uid)) background.after(this.#delayMs, () => this.#lost(uid));
+      // Each owner may have waited for this one to go.
+      for (const owner of before) {
+        background.after(this.#delayMs, () => this.#recheck(owner, namespace));
+      }
+      return;
+    }
+    // An object may come with, or get, an owner that is gone already.
+    const isNew = after.some(({ uid }) => !before.some((old) => old.uid === uid));
+    if (isNew) background.after(this.#delayMs, () => this.#check(place));
+    // A dependent that no longer blocks, or is let go, may free its owner.
+    for (const owner of before) {
+      if (!after.some(({ uid }) => uid === owner.uid)) {
+        background.after(this.#delayMs, () => this.#recheck(owner, namespace));
+      }
+    }
+    if (isWaiting(change.object)) background.after(this.#delayMs, () => this.#progress(place));
+  }
+
+  #link(uid: string, place: Place): void {
+    let places = this.#dependents.get(uid);
+    if (places === undefined) {
+      places = new Map();
+      this.#dependents.set(uid, places);
+    }
+    places.set(`${place.table} ${place.key}`, place);
+  }
+
+  #unlink(uid: string, place: Place): void {
+    const places = this.#dependents.get(uid);
+    places?.delete(`${place.table} ${place.key}`);
+    if (places?.size === 0) this.#dependents.delete(uid);
+  }
+
+  #dependentsOf(uid: string): Place[] {
+    return [...this.#dependents.get(uid)?.values() ?? []];
+  }
+
+  #lost(uid: string): void {
+    for (const place of this.#dependentsOf(uid)) this.#check(place);
+  }
+
+  /** Deletes the object at `place` if none of its owners is left, else drops the lost ones. */
+  #check(place: Place): void {
+    const object = this.#context.storage.find(place.table, place.key);
+    const owners = ownersOf(object);
+    if (object === undefined || owners.length === 0) return;
+    const states = owners.map((owner) => this.#stateOf(owner, object));
+    const absent = owners.filter((_, index) => states[index] === "absent");
+    const going = owners.filter((_, index) => states[index] === "deleting-dependents");
+    // An owner whose kind is not served may be there: nothing is deleted on a guess.
+    const kept = states.filter((state) => state === "present" || state === "unknown").length;
+    if (kept > 0) {
+      if (absent.length + going.length > 0) this.#dropOwners(place, [...absent, ...going]);
+      return;
+    }
+    const isBlocking = going.length > 0 && this.#dependentsOf(object.metadata.uid).length > 0;
+    this.#delete(place, object, isBlocking ? "Foreground" : undefined);
+  }
+
+  #stateOf(owner: OwnerReference, dependent: ApiObject): OwnerState {
+    const { storage, registry } = this.#context;
+    const { group, version } = parseApiVersion(owner.apiVersion);
+    const type = registry.findKind(group, version, owner.kind);
+    if (type === undefined) return "unknown";
+    const namespace = dependent.metadata.namespace;
+    // A cluster-scoped object can't be owned by a namespaced one.
+    if (type.isNamespaced && namespace === undefined) return "unknown";
+    const key = type.isNamespaced ? `${namespace}/${owner.name}` : owner.name;
+    const found = storage.find(type.table, key);
+    if (found === undefined || found.metadata.uid !== owner.uid) return "absent";
+    const isGoing = found.metadata.deletionTimestamp !== undefined &&
+      found.metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true;
+    return isGoing ? "deleting-dependents" : "present";
+  }
+
+  #delete(place: Place, object: ApiObject, policy: PropagationPolicy | undefined): void {
+    const type = this.#context.registry.ofTable(place.table);
+    const [version] = type?.versions ?? [];
+    if (type === undefined || version === undefined) return;
+    if (object.metadata.deletionTimestamp !== undefined && policy === undefined) return;
+    const chosen = policy ?? policyOf(object);
+    deleteObject(this.#context, object, { type, version }, {
+      propagationPolicy: chosen,
+      uid: object.metadata.uid,
+      isDryRun: false,
+    });
+  }
+
+  #dropOwners(place: Place, dropped: readonly OwnerReference[]): void {
+    const uids = new Set(dropped.map(({ uid }) => uid));
+    editStored(this.#context, place.table, place.key, (object) =>
+      withOwners(object, (owner) => {
+        return !uids.has(stringAt(owner, "uid"));
+      }));
+  }
+
+  /** Looks again at an owner, in the dependent's namespace, that may have waited for it. */
+  #recheck(owner: OwnerReference, namespace: string | undefined): void {
+    const { storage, registry } = this.#context;
+    const { group, version } = parseApiVersion(owner.apiVersion);
+    const type = registry.findKind(group, version, owner.kind);
+    if (type === undefined) return;
+    const key = type.isNamespaced ? `${namespace}/${owner.name}` : owner.name;
+    const found = storage.find(type.table, key);
+    if (found === undefined || found.metadata.uid !== owner.uid || !isWaiting(found)) return;
+    this.#progress({ table: type.table, key });
+  }
+
+  /** Takes a waiting deletion one step further. */
+  #progress(place: Place): void {
+    const object = this.#context.storage.find(place.table, place.key);
+    if (object === undefined || !isWaiting(object)) return;
+    const { uid, finalizers = [] } = object.metadata;
+    if (finalizers.includes(ORPHAN_FINALIZER)) {
+      for (const dependent of this.#dependentsOf(uid)) this.#release(dependent, uid);
+      this.#removeFinalizer(place, ORPHAN_FINALIZER);
+      return;
+    }
+    for (const dependent of this.#dependentsOf(uid)) this.#check(dependent);
+    const isBlocked = this.#dependentsOf(uid).some((dependent) => this.#blocks(dependent, uid));
+    if (!isBlocked) this.#removeFinalizer(place, FOREGROUND_FINALIZER);
+  }
+
+  #blocks(place: Place, ownerUid: string): boolean {
+    const object = this.#context.storage.find(place.table, place.key);
+    return ownersOf(object).some(({ uid, blockOwnerDeletion }) =>
+      uid === ownerUid && blockOwnerDeletion === true
+    );
+  }
+
+  /** Takes the reference to `ownerUid` away. */
+  #release(place: Place, ownerUid: string): void {
+    editStored(
+      this.#context,
+      place.table,
+      place.key,
+      (object) => withOwners(object, (owner) => stringAt(owner, "uid") !== ownerUid),
+    );
+  }
+
+  #removeFinalizer(place: Place, finalizer: string): void {
+    editStored(this.#context, place.table, place.key, (object) => {
+      const metadata = objectOf(object.metadata);
+      const rest = stringsAt(metadata, "finalizers").filter((each) => each !== finalizer);
+      const without = withoutMember(metadata, "finalizers");
+      return {
+        ...object,
+        metadata: rest.length === 0 ? without : { ...without, finalizers: rest },
+      };
+    });
+  }
+}
+
+function ownersOf(object: ApiObject | undefined): readonly OwnerReference[] {
+  return object?.metadata.ownerReferences ?? [];
+}
+
+/** True if the deletion of `object` waits for the garbage collector. */
+function isWaiting({ metadata }: ApiObject): boolean {
+  return metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers ?? []).some((each) =>
+      each === FOREGROUND_FINALIZER || each === ORPHAN_FINALIZER
+    );
+}
+
+/** How a collected object treats its own dependents: as its finalizers ask. */
+function policyOf({ metadata }: ApiObject): PropagationPolicy {
+  if (metadata.finalizers?.includes(ORPHAN_FINALIZER) === true) return "Orphan";
+  return metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true ? "Foreground" : "Background";
+}
+
+function withOwners(object: JsonObject, keep: (owner: JsonObject) => boolean): JsonObject {
+  const metadata = objectOf(object.metadata);
+  const owners: Json[] = objectsAt(metadata, "ownerReferences").filter(keep);
+  const without = withoutMember(metadata, "ownerReferences");
+  return {
+    ...object,
+    metadata: owners.length === 0 ? without : { ...without, ownerReferences: owners },
+  };
+}
