@@ -71,8 +71,9 @@ export function parseYamlAll(text: string): unknown[] {
  * ```
  */
 export function stringifyYaml(value: unknown): string {
-  // Without anchors, since many readers of manifests do not know them; -1 is "never fold".
-  return stringify(value, { schema: "core", lineWidth: -1, useAnchors: false });
+  // Without anchors, since many readers of manifests do not know them; -1 is "never fold"; the
+  // default schema knows dates, and so quotes strings that look like one.
+  return stringify(value, { schema: "default", lineWidth: -1, useAnchors: false });
 }
 
 /** The only place that the parser tells is at the end of its message's first line. */
