@@ -12,6 +12,7 @@
  */
 
 import { configureSync, getLogger, type LogRecord, resetSync } from "@logtape/logtape";
+// @ts-types="./std_colors.d.ts"
 import { bold, cyan, dim, red, yellow } from "@std/fmt/colors";
 import type { Clock } from "./clock.ts";
 import type { LogFields, Logger, LogLevel } from "./log.ts";

@@ -1,0 +1,103 @@
+/**
+ * Remembers what we wrote until the caches have caught up with it: read-your-writes, bounded.
+ *
+ * An informer's cache lags behind our own writes. Deciding on a copy from before the last write
+ * means doing it again: a second create, an "already exists", a status from the past (field case
+ * S6). So a key whose caches have not reached its last write waits, and only so long: a cache that
+ * does not move is worse to wait for than to act on, since every write of ours carries
+ * preconditions.
+ *
+ * Nothing is kept on top of the cache. Versions are compared by the helper that may (KEP-5504); where
+ * they can't be ordered, nothing waits.
+ *
+ * @module
+ */
+
+import { compareResourceVersions, isOrderedVersion, type ObjectKey } from "../core/objects.ts";
+
+/**
+ * How long a key waits at most for its caches, in milliseconds after its last write. A watch delivers
+ * within milliseconds, and a broken one is noticed and resumed within seconds.
+ */
+export const LAG_MAX_MS = 10_000;
+
+/** The caches that writes come back through. */
+export type WrittenKind = "foos" | "deployments";
+
+/** What was written last for one Foo. */
+interface Entry {
+  /** Versions that the server answered our last write of each kind with. */
+  readonly versions: Partial<Record<WrittenKind, string>>;
+  /** Uids of Deployments that we had deleted, while the cache may still show them. */
+  readonly deletedUids: Set<string>;
+  writtenAtMs: number;
+}
+
+/** Our last writes, by the key of the Foo that they were for. */
+export class OwnWrites {
+  /** As many entries as Foos that were written since they were last seen in step. */
+  readonly #entries = new Map<ObjectKey, Entry>();
+
+  /** `key` was written: `version` is what the server answered. `nowMs` is monotonic. */
+  wrote(
+    key: ObjectKey,
+    { kind, version, nowMs }: { kind: WrittenKind; version: string; nowMs: number },
+  ): void {
+    const entry = this.#entry(key);
+    entry.versions[kind] = version;
+    entry.writtenAtMs = nowMs;
+  }
+
+  /** A Deployment of `key` was deleted, whatever the cache says of it from now on. */
+  deleted(key: ObjectKey, uid: string): void {
+    this.#entry(key).deletedUids.add(uid);
+  }
+
+  /** True if we had this Deployment deleted. */
+  isDeleted(key: ObjectKey, uid: string): boolean {
+    return this.#entries.get(key)?.deletedUids.has(uid) ?? false;
+  }
+
+  /** Of the Deployments that we had deleted, only those with these uids are still to be remembered. */
+  keepDeleted(key: ObjectKey, uids: readonly string[]): void {
+    const deleted = this.#entries.get(key)?.deletedUids;
+    for (const uid of deleted ?? []) if (!uids.includes(uid)) deleted?.delete(uid);
+  }
+
+  /** True if this very state of an object is what our last write of its kind made. */
+  isEcho(key: ObjectKey, { kind, version }: { kind: WrittenKind; version: string }): boolean {
+    return this.#entries.get(key)?.versions[kind] === version;
+  }
+
+  /** True while a cache is older than our last write, and that is not too long ago. */
+  isLagging(
+    key: ObjectKey,
+    { reached, nowMs }: { reached: Readonly<Record<WrittenKind, string>>; nowMs: number },
+  ): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || nowMs - entry.writtenAtMs >= LAG_MAX_MS) return false;
+    return isBehind(reached.foos, entry.versions.foos) ||
+      isBehind(reached.deployments, entry.versions.deployments);
+  }
+
+  /** The Foo is gone. */
+  forget(key: ObjectKey): void {
+    this.#entries.delete(key);
+  }
+
+  #entry(key: ObjectKey): Entry {
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry: Entry = { versions: {}, deletedUids: new Set(), writtenAtMs: -Infinity };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+}
+
+/** False if one of them can't be ordered: then there is nothing to wait for. */
+function isBehind(reached: string, written: string | undefined): boolean {
+  if (written === undefined || !isOrderedVersion(reached) || !isOrderedVersion(written)) {
+    return false;
+  }
+  return compareResourceVersions(reached, written) < 0;
+}

@@ -1,0 +1,374 @@
+/**
+ * Brings one Foo's Deployment and status to where the Foo wants them.
+ *
+ * Reads the caches, decides (`plan.ts`, `status.ts`), writes. Running it again without a change in
+ * between writes nothing. A new Foo costs one create, one status write and one event: the status is
+ * made from the create's answer, without waiting for it to come back on the watch.
+ *
+ * What it never does: touch a Deployment whose controller is not this very Foo, by uid; send a field
+ * that is not ours; write without the preconditions of what it decided on.
+ *
+ * @module
+ */
+
+import type { Lister } from "../cache/store.ts";
+import type { Deployment } from "../client/kinds.ts";
+import type { Patch, StrategicPartial } from "../client/patch.ts";
+import {
+  type ReconcileContext,
+  type ReconcileRequest,
+  type ReconcileResult,
+  requeueAfter,
+  SETTLED,
+} from "../controller/reconciler.ts";
+import type { Clock } from "../core/clock.ts";
+import {
+  ApiError,
+  isAlreadyExists,
+  isConflict,
+  isNamespaceTerminating,
+  isNotFound,
+} from "../core/errors.ts";
+import type { Logger } from "../core/log.ts";
+import { type Draft, keyOf, type ObjectKey } from "../core/objects.ts";
+import { timeOf } from "../core/timestamps.ts";
+import type { EventInput } from "../services/event_recorder.ts";
+import { OwnWrites, type WrittenKind } from "./own_writes.ts";
+import { draftDeployment, planDeployment, superseded } from "./plan.ts";
+import { checkFooSpec, type Foo, FOOS, type FooSpec } from "./schema.ts";
+import { type FooOutcome, readyConditionOf, statusOf, statusPatch } from "./status.ts";
+import type { ServedStatusSource } from "./served_status.ts";
+
+/** Name of the index of Deployments by their controller's uid. */
+export const BY_OWNER = "owner";
+
+/**
+ * How soon a key is looked at again whose caches lag behind our own write, in milliseconds. The wait
+ * costs no request; most caches catch up within one.
+ */
+const LAG_POLL_MS = 250;
+
+/**
+ * How soon a key is looked at again after the server knew a newer state than our cache, in
+ * milliseconds. The change that brings the cache up to it comes sooner and makes its own way.
+ */
+const CONFLICT_RETRY_MS = 1000;
+
+/** Longest text of a server's refusal that goes into a condition. */
+const REFUSAL_MAX_CHARS = 1000;
+
+/** A place of an object, and what every call carries. */
+interface Call {
+  readonly name: string;
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+}
+
+/** All that is needed of a client for Foos. */
+export interface FooWriter {
+  get(call: Call): Promise<Foo>;
+  patch(call: Call & { patch: Patch<Foo>; subresource: "status" }): Promise<Foo>;
+}
+
+/** All that is needed of a client for Deployments. */
+export interface DeploymentWriter {
+  get(call: Call): Promise<Deployment>;
+  create(draft: Draft<Deployment>, options: { signal: AbortSignal }): Promise<Deployment>;
+  patch(call: Call & { patch: Patch<Deployment> }): Promise<Deployment>;
+  delete(
+    call: Call & {
+      preconditions: { uid: string; resourceVersion: string };
+      propagationPolicy: "Background";
+    },
+  ): Promise<void>;
+}
+
+/** The caches of one namespace. */
+export interface FooListers {
+  readonly foos: Pick<Lister<Foo>, "find" | "resourceVersion">;
+  /** With the index {@linkcode BY_OWNER}. */
+  readonly deployments: Pick<Lister<Deployment>, "find" | "byIndex" | "resourceVersion">;
+}
+
+/** What a {@linkcode FooReconciler} is made of. */
+export interface FooReconcilerOptions {
+  readonly listersOf: (namespace: string) => FooListers;
+  readonly foos: FooWriter;
+  readonly deployments: DeploymentWriter;
+  readonly events: { record(event: EventInput): void };
+  readonly served: ServedStatusSource;
+  readonly clock: Pick<Clock, "monotonicMs" | "wallMs">;
+}
+
+/** What one reconcile works on. */
+interface Work {
+  readonly key: ObjectKey;
+  readonly foo: Foo;
+  readonly namespace: string;
+  readonly listers: FooListers;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/**
+ * The reconciler of Foos. Holds what it wrote last of each Foo, for as long as the caches may not
+ * have it, and what it has told, or has yet to tell, of each.
+ */
+export class FooReconciler {
+  readonly #options: FooReconcilerOptions;
+  /** The obstacle that was told last, of Foos that have one. */
+  readonly #told = new Map<ObjectKey, string>();
+  /** Foos whose Deployment was changed and whose `Synced` is still to be told. */
+  readonly #changed = new Set<ObjectKey>();
+  /** What was written, for those who put changes into the queue: an echo needs no look. */
+  readonly ownWrites: OwnWrites = new OwnWrites();
+
+  /** Only stores. */
+  constructor(options: FooReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** See the module's text. Errors are for the controller: it tries again with backoff. */
+  async reconcile(
+    { namespace, name }: ReconcileRequest,
+    { signal, log }: Pick<ReconcileContext, "signal" | "log">,
+  ): Promise<ReconcileResult> {
+    const key = keyOf({ namespace, name });
+    const listers = this.#options.listersOf(namespace);
+    const foo = listers.foos.find(key);
+    if (foo === undefined) {
+      this.#forget(key);
+      return SETTLED;
+    }
+    // What belongs to it goes with it: that is the garbage collector's work.
+    if (foo.metadata.deletionTimestamp !== undefined) return SETTLED;
+
+    const reached = {
+      foos: listers.foos.resourceVersion,
+      deployments: listers.deployments.resourceVersion,
+    };
+    const nowMs = this.#options.clock.monotonicMs();
+    if (this.ownWrites.isLagging(key, { reached, nowMs })) return requeueAfter(LAG_POLL_MS);
+
+    const work: Work = { key, foo, namespace, listers, signal, log };
+    try {
+      const outcome = await this.#bring(work);
+      if (outcome !== undefined) await this.#report(work, outcome);
+      return SETTLED;
+    } catch (error) {
+      if (isConflict(error)) {
+        log.debug("Waiting for a newer state", { error });
+        return requeueAfter(CONFLICT_RETRY_MS);
+      }
+      // Nothing can be made in there any more, and the Foo goes with it.
+      if (isNamespaceTerminating(error)) return SETTLED;
+      throw error;
+    }
+  }
+
+  #forget(key: ObjectKey): void {
+    this.ownWrites.forget(key);
+    this.#told.delete(key);
+    this.#changed.delete(key);
+  }
+
+  /** Brings the Deployment about. `undefined`: what is going on will end in a change of its own. */
+  async #bring(work: Work): Promise<FooOutcome | undefined> {
+    const check = checkFooSpec(work.foo);
+    if (check.type === "invalid") {
+      return this.#blocked(work, { reason: "InvalidSpec", message: check.problem });
+    }
+    try {
+      return await this.#bringDeployment(work, check.spec);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const message = error.message.slice(0, REFUSAL_MAX_CHARS);
+      return this.#blocked(work, { reason: "DeploymentRefused", message });
+    }
+  }
+
+  async #bringDeployment(work: Work, spec: FooSpec): Promise<FooOutcome | undefined> {
+    const { foo, listers, namespace, signal } = work;
+    const name = spec.deploymentName;
+    let found = listers.deployments.find(keyOf({ namespace, name }));
+    if (found === undefined) {
+      const made = await this.#create(work, draftDeployment(foo, spec));
+      if (made !== undefined) return await this.#synced(work, { spec, deployment: made });
+      // The name is taken by one that the cache does not have yet. Whose it is, the server knows.
+      found = await this.#options.deployments.get({ name, namespace, signal });
+    }
+    const plan = planDeployment({ foo, spec, found });
+    switch (plan.type) {
+      case "keep":
+        return await this.#synced(work, { spec, deployment: found });
+      case "correct":
+        return await this.#synced(work, {
+          spec,
+          deployment: await this.#correct(work, { name, patch: plan.patch }),
+        });
+      case "foreign":
+        return this.#blocked(work, {
+          reason: "ErrResourceExists",
+          message: `Resource "${name}" already exists and is not managed by Foo`,
+        });
+      case "wait":
+        return undefined;
+      default:
+        return plan satisfies never;
+    }
+  }
+
+  /** Creates it; `undefined` if there is one of that name. */
+  async #create(work: Work, draft: Draft<Deployment>): Promise<Deployment | undefined> {
+    try {
+      const deployment = await this.#options.deployments.create(draft, { signal: work.signal });
+      this.#wroteDeployment(work, deployment);
+      work.log.info("Created Deployment", { deployment: deployment.metadata.name });
+      return deployment;
+    } catch (error) {
+      if (isAlreadyExists(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #correct(
+    work: Work,
+    { name, patch }: { name: string; patch: StrategicPartial<Deployment> },
+  ): Promise<Deployment> {
+    const { namespace, signal, log } = work;
+    const corrected = await this.#options.deployments.patch({
+      name,
+      namespace,
+      patch: { type: "strategic", body: patch },
+      signal,
+    });
+    this.#wroteDeployment(work, corrected);
+    log.info("Corrected Deployment", { deployment: name });
+    return corrected;
+  }
+
+  /** The Deployment is as the Foo wants it: now, and not before, those of older names may go. */
+  async #synced(
+    work: Work,
+    { spec, deployment }: { spec: FooSpec; deployment: Deployment },
+  ): Promise<FooOutcome> {
+    const { key, namespace, signal, log } = work;
+    for (const { metadata } of superseded({ owned: this.#owned(work), current: deployment })) {
+      const { name, uid, resourceVersion } = metadata;
+      try {
+        await this.#options.deployments.delete({
+          name,
+          namespace,
+          preconditions: { uid, resourceVersion },
+          propagationPolicy: "Background",
+          signal,
+        });
+        log.info("Deleted Deployment of the old name", { deployment: name });
+      } catch (error) {
+        if (!isNotFound(error)) throw error; // gone is what we wanted
+      }
+      this.ownWrites.deleted(key, uid);
+    }
+    return { type: "synced", spec, deployment };
+  }
+
+  #blocked(
+    work: Work,
+    { reason, message }: Pick<FooOutcome & { type: "blocked" }, "reason" | "message">,
+  ): FooOutcome {
+    return { type: "blocked", reason, message, deployment: this.#owned(work)[0] };
+  }
+
+  /** Deployments of the Foo that the cache knows, without those that we had deleted. */
+  #owned({ key, foo, listers }: Work): readonly Deployment[] {
+    const owned = listers.deployments.byIndex(BY_OWNER, foo.metadata.uid);
+    this.ownWrites.keepDeleted(key, owned.map(({ metadata }) => metadata.uid));
+    return owned.filter(({ metadata }) => !this.ownWrites.isDeleted(key, metadata.uid));
+  }
+
+  /** Writes the status if it differs, then tells what happened. */
+  async #report(work: Work, outcome: FooOutcome): Promise<void> {
+    const { key, foo } = work;
+    const served = this.#options.served.current;
+    const now = timeOf(this.#options.clock.wallMs());
+    const wanted = statusOf({ foo, outcome, now });
+    const patch = statusPatch({ foo, wanted, served });
+    if (patch !== undefined) await this.#writeStatus(work, { type: "merge", body: patch });
+
+    if (outcome.type === "blocked") return this.#tellBlocked(work, outcome);
+    this.#told.delete(key);
+    const isObserved = patch?.status?.observedGeneration !== undefined;
+    if (this.#changed.delete(key) || isObserved) {
+      this.#record(work, { type: "Normal", reason: "Synced", note: "Foo synced successfully" });
+    }
+  }
+
+  async #writeStatus(work: Work, patch: Patch<Foo>): Promise<void> {
+    const { key, foo, namespace, signal, log } = work;
+    const { name } = foo.metadata;
+    try {
+      const written = await this.#options.foos.patch({
+        name,
+        namespace,
+        patch,
+        subresource: "status",
+        signal,
+      });
+      this.#wrote(key, { kind: "foos", version: written.metadata.resourceVersion });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      await this.#statusNotFound(work);
+      log.debug("Status has no place any more", { error });
+    }
+  }
+
+  /** Either the Foo is gone, and its deletion will be told, or there is no `foos/status` (R9). */
+  async #statusNotFound({ foo, namespace, signal }: Work): Promise<void> {
+    try {
+      await this.#options.foos.get({ name: foo.metadata.name, namespace, signal });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      throw error;
+    }
+    this.#options.served.hasNoSubresource();
+  }
+
+  /** Once for each obstacle: not again at each look, nor after a restart (field case R6). */
+  #tellBlocked(work: Work, { reason, message }: FooOutcome & { type: "blocked" }): void {
+    const { key, foo, log } = work;
+    const obstacle = JSON.stringify([foo.metadata.uid, foo.metadata.generation, reason, message]);
+    const before = readyConditionOf(foo);
+    const isStored = before?.reason === reason && before.message === message &&
+      before.observedGeneration === foo.metadata.generation;
+    if (this.#told.get(key) === obstacle || isStored) return;
+    this.#told.set(key, obstacle);
+    log.warn("Foo can't have its Deployment", { reason, problem: message });
+    this.#record(work, { type: "Warning", reason, note: message });
+  }
+
+  #record(
+    { foo }: Work,
+    event: Pick<EventInput, "type" | "reason" | "note">,
+  ): void {
+    const regarding = { gvk: FOOS.gvk, metadata: foo.metadata };
+    this.#options.events.record({ regarding, action: "Reconcile", ...event });
+  }
+
+  #wroteDeployment({ key }: Work, { metadata }: Deployment): void {
+    this.#changed.add(key);
+    this.#wrote(key, { kind: "deployments", version: metadata.resourceVersion });
+  }
+
+  #wrote(key: ObjectKey, { kind, version }: { kind: WrittenKind; version: string }): void {
+    this.ownWrites.wrote(key, { kind, version, nowMs: this.#options.clock.monotonicMs() });
+  }
+}
+
+/**
+ * The server finds the Deployment itself wrong, and will again: not retried until the Foo changes.
+ * A missing right or a full quota is another thing, which may pass, and is retried with backoff.
+ */
+function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && !isConflict(error) &&
+    (error.status === 422 || error.status === 400);
+}

@@ -1,0 +1,77 @@
+/**
+ * What the definition in the cluster lets us report, kept current, and said when it is too little.
+ *
+ * @module
+ */
+
+import type { CustomResourceDefinition } from "../client/kinds.ts";
+import type { Logger } from "../core/log.ts";
+import { FOO_CRD_NAME, FOOS } from "./schema.ts";
+import { OWN_SERVED_STATUS, type ServedStatus, servedStatusOf, STATUS_FIELDS } from "./status.ts";
+
+/** Knows what is served. Until told otherwise it is what our own definition serves. */
+export class ServedStatusSource {
+  readonly #log: Logger;
+  #current: ServedStatus = OWN_SERVED_STATUS;
+  #wasTold = false;
+
+  /** Only stores. */
+  constructor({ log }: { log: Logger }) {
+    this.#log = log;
+  }
+
+  /** What is served now. */
+  get current(): ServedStatus {
+    return this.#current;
+  }
+
+  /**
+   * Takes what `crd` serves.
+   *
+   * @returns True if that is something else than before, so that each Foo is worth a look.
+   */
+  set(crd: CustomResourceDefinition): boolean {
+    const served = servedStatusOf(crd);
+    if (served === undefined) {
+      this.#log.warn(
+        "The CustomResourceDefinition does not serve the version that this operator speaks",
+        {
+          customResourceDefinition: FOO_CRD_NAME,
+          version: FOOS.gvk.version,
+        },
+      );
+      return false;
+    }
+    const before = this.#current;
+    const isNew = before.hasSubresource !== served.hasSubresource ||
+      STATUS_FIELDS.some((field) => before.fields.has(field) !== served.fields.has(field));
+    this.#current = served;
+    if (!served.hasSubresource) this.#tellMissing();
+    else this.#wasTold = false;
+    const missing = STATUS_FIELDS.filter((field) => !served.fields.has(field));
+    if (isNew && served.hasSubresource && missing.length > 0) {
+      this.#log.info("The served schema of Foo lacks fields of the status: they are not written", {
+        customResourceDefinition: FOO_CRD_NAME,
+        missing,
+      });
+    }
+    return isNew;
+  }
+
+  /** A write found that there is no `foos/status`, whatever the definition, if we may read it, says. */
+  hasNoSubresource(): void {
+    this.#current = { ...this.#current, hasSubresource: false };
+    this.#tellMissing();
+  }
+
+  /** Once, until it is there. The status is never written by a full update instead, which could undo the spec. */
+  #tellMissing(): void {
+    if (this.#wasTold) return;
+    this.#wasTold = true;
+    this.#log.error(
+      "The CustomResourceDefinition has no status subresource: Deployments are reconciled, but no " +
+        "status is written. Apply the one that `foo-operator manifests crd` prints",
+      { customResourceDefinition: FOO_CRD_NAME, missing: `${FOOS.plural}/status` },
+    );
+  }
+}
