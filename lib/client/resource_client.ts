@@ -44,6 +44,27 @@ const LIST_RESTARTS_MAX = 1;
  * The verbs of one kind. Made by `Client.resource`.
  *
  * @typeParam T What the objects are. The server's answers are not checked against it.
+ *
+ * @example Watching; the transport here stands for a server that tells of one ConfigMap
+ * ```ts
+ * import { deepStrictEqual } from "node:assert/strict";
+ * import { realClock } from "../core/clock.ts";
+ * import { CONFIG_MAPS } from "./kinds.ts";
+ * import { RestClient } from "./rest.ts";
+ *
+ * const line = '{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"8"}}}\n';
+ * const transport = () => Promise.resolve(new Response(line));
+ * const connection = { server: "https://example.com:6443", userAgent: "example/1.0" };
+ * const rest = new RestClient({ transport, connection, clock: realClock });
+ * const configMaps = new ResourceClient(rest, CONFIG_MAPS);
+ *
+ * const names = [];
+ * const { signal } = new AbortController();
+ * for await (const event of configMaps.watch({ resourceVersion: "7", signal })) {
+ *   if (event.type === "ADDED") names.push(event.object.metadata.name);
+ * }
+ * deepStrictEqual(names, ["a"]);
+ * ```
  */
 export class ResourceClient<T extends KubeObject> {
   readonly #rest: RestClient;
@@ -152,15 +173,8 @@ export class ResourceClient<T extends KubeObject> {
   }
 
   /**
-   * Lists and watches what `selection` selects: all that a reflector needs of the API.
-   *
-   * @example
-   * ```ts ignore
-   * const informer = new SharedInformer({
-   *   source: client.resource(DEPLOYMENTS).listWatch({ namespace: "default" }),
-   *   ...
-   * });
-   * ```
+   * Lists and watches what `selection` selects: all that a reflector needs of the API, as the
+   * `source` of a `SharedInformer`.
    */
   listWatch(selection: Selection = {}): {
     list(options: ListCallOptions): Promise<ListResult<T>>;

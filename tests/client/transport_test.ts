@@ -163,3 +163,28 @@ Deno.test("P4 50 watches that are left early leave no connection behind", async 
   await untilSocketsShow(() => server.openConnections <= 1);
   strictEqual(clock.pendingTimers, 0);
 });
+
+Deno.test("RestClient outlives a reused connection that dies as a read is sent on it", async () => {
+  let isFirst = true;
+  await using server = await startTlsServer(pki, ({ url, socket }, response) => {
+    // Taken by the server, and cut before any byte of an answer, as by an idle timeout.
+    if (url === "/dies" && isFirst) {
+      isFirst = false;
+      socket.destroy();
+    } else response.end("{}");
+  });
+  const { transport, clock } = transportTo(server.url, sourceOf({}));
+  using _ = transport;
+  const connection = { server: server.url, userAgent: "test/1" };
+  const rest = new RestClient({ transport: transport.send, connection, clock });
+  const request = { method: "GET", verb: "get", signal: live() } as const;
+  await rest.request({ ...request, path: "/" });
+  await rest.request({ ...request, path: "/dies" });
+  deepStrictEqual(server.requests.map(({ url }) => url), ["/", "/dies", "/dies"]);
+  strictEqual(server.requests[0]?.socket, server.requests[1]?.socket);
+  strictEqual(server.connections, 2);
+
+  isFirst = true;
+  const write = { ...request, method: "POST", verb: "create", path: "/dies", body: {} } as const;
+  await rejects(rest.request(write), { name: "ConnectionError", stage: "send" });
+});
