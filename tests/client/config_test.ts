@@ -1,5 +1,6 @@
 import { deepStrictEqual, doesNotMatch, match, strictEqual } from "node:assert/strict";
 import { SERVICE_ACCOUNT_DIRECTORY } from "../../lib/client/config.ts";
+import { canSkipVerification } from "../../lib/client/config_route.ts";
 import { recordingLogger } from "../support/recording_logger.ts";
 import {
   base64,
@@ -244,6 +245,13 @@ Deno.test("loadConfig() gives plain data but for the credentials, and says what 
     files: [token],
     commands: [],
   });
+});
+
+Deno.test("K7 config: an older runtime, which would verify all the same, is told apart", () => {
+  deepStrictEqual(
+    ["2.6.10", "2.8.3", "2.9.0", "2.10.1", "3.0.0"].map((version) => canSkipVerification(version)),
+    [false, false, true, true, true],
+  );
 });
 
 Deno.test("K6 config: the environment's proxy counts only without proxy-url, and is taken over", async () => {
