@@ -71,6 +71,13 @@ export class SchemaNode {
     return node;
   }
 
+  /** This node with more declared properties, given as OpenAPI. */
+  withProperties(properties: JsonObject): SchemaNode {
+    const own = this.#object("properties") ?? {};
+    const json = { ...this.json, properties: { ...own, ...properties } };
+    return new SchemaNode(json, this.#resolve, this.refName);
+  }
+
   /** The schema of an array's items. */
   get items(): SchemaNode | undefined {
     return this.#items ??= this.#child("items");

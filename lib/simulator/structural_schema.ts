@@ -91,13 +91,23 @@ const RULES_NOT_RUN: FieldError = {
  * ```
  */
 export class StructuralSchema {
-  /** The schema's root. */
+  /** The schema's root, as it was given. */
   readonly root: SchemaNode;
+  /** The root with the members that every object has, for field ownership. */
+  readonly wholeObject: SchemaNode;
+  /** True for a kind that the server implements itself, whose objects never lack their structs. */
+  readonly isBuiltin: boolean;
   readonly #rules: RuleValidator;
 
-  private constructor(root: SchemaNode, rules: RuleValidator) {
+  private constructor(root: SchemaNode, rules: RuleValidator | undefined) {
     this.root = root;
-    this.#rules = rules;
+    this.wholeObject = root.withProperties({
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: OBJECT_META.json,
+    });
+    this.isBuiltin = rules === undefined;
+    this.#rules = rules ?? RuleValidator.none();
   }
 
   /**
@@ -118,12 +128,7 @@ export class StructuralSchema {
 
   /** The schema of a built-in kind: trusted, without rules. */
   static ofBuiltin(root: SchemaNode): StructuralSchema {
-    return new StructuralSchema(root, RuleValidator.none());
-  }
-
-  /** The schema of the member `name` of the whole object; `metadata` is the same for all kinds. */
-  member(name: string): SchemaNode | undefined {
-    return name === "metadata" ? OBJECT_META : this.root.property(name);
+    return new StructuralSchema(root, undefined);
   }
 
   /** `object` without unknown fields. */
