@@ -93,7 +93,9 @@ export function parseWatchEvent<T extends KubeObject>(
     }
     default:
       throw new ProtocolError(
-        `Cannot watch ${kind.plural}: an event of unknown type ${JSON.stringify(type)} came`,
+        `Cannot watch ${kind.plural}: an event of unknown type came${
+          typeof type === "string" ? `, "${type.slice(0, 40)}"` : ""
+        }`,
       );
   }
 }

@@ -157,6 +157,7 @@ Deno.test("W10 ResourceClient.watch() tells a cut line from one that makes no se
     '{"type":"ADD\n',
     "{}\n",
     line("RENAMED", map("a")),
+    '{"type":12345678901234567890}\n',
     line("ADDED", {}),
     line("BOOKMARK", { metadata: {} }),
     line("ERROR", "410"),
