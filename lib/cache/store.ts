@@ -216,25 +216,28 @@ export class Store<T extends KubeObject> implements Lister<T> {
     const list = ++this.#lists;
     // First all that runs user code, with the old state still in place; then the switch.
     const prepared: (readonly [ObjectKey, Prepared<T>])[] = [];
+    let seen = 0;
     for (const item of items) {
       const key = keyOf(item.metadata);
       const slot = this.#slots.get(key);
       if (slot !== undefined) {
+        if (slot.seenInList !== list) seen += 1;
         slot.seenInList = list;
         if (isUnchanged(item, slot.object)) continue;
-        if (!mayGoBack && isOlder(item, slot.object)) continue;
       }
       prepared.push([key, this.#prepare(item)]);
     }
     const changes: StoreChange<T>[] = [];
-    for (const [key, slot] of this.#slots) {
-      if (slot.seenInList === list) continue;
-      if (!mayGoBack && isNewerThan(slot.object, resourceVersion)) continue;
-      this.#drop(key, slot);
-      changes.push({ type: "deleted", last: slot.object, certain: false });
+    if (seen < this.#slots.size) {
+      for (const [key, slot] of this.#slots) {
+        if (slot.seenInList === list) continue;
+        if (!mayGoBack && isNewerThan(slot.object, resourceVersion)) continue;
+        this.#drop(key, slot);
+        changes.push({ type: "deleted", last: slot.object, certain: false });
+      }
     }
     for (const [key, next] of prepared) {
-      // Again, since a list may hold an object twice.
+      // Looked up again, since a list may hold an object twice.
       const held = this.#slots.get(key)?.object;
       if (held !== undefined && isUnchanged(next.object, held)) continue;
       if (held !== undefined && !mayGoBack && isOlder(next.object, held)) continue;

@@ -94,6 +94,7 @@ Deno.test("W6 reflect() outlives every failure of a list, serving the old state 
   deepStrictEqual(run.store.keys(), ["default/a"]);
   deepStrictEqual(run.changes.slice(2), ["deleted b@10?"]);
   strictEqual(run.health.failure, undefined);
+  ok(run.records.some(({ level, message }) => level === "info" && message === "Can list again"));
   const delays = gaps(run.calls.slice(2));
   ok(delays.every((ms) => ms <= 30_000), delays.join());
 });
@@ -193,6 +194,19 @@ Deno.test("W12 reflect() waits calmly for a CRD, and survives that it goes and c
   version = 90;
   await clock.advance(30_000);
   deepStrictEqual(run.changes.slice(2), ["added a@90"]);
+});
+
+Deno.test("W12 reflect() does not take a server that is coming up for a deleted CRD", async () => {
+  const clock = new SimClock();
+  await using run = reflecting(clock, {
+    list(_, turn) {
+      if (turn === 0) return listOf([["a", 10]], "10");
+      throw refusal(turn % 3 === 0 ? 503 : 404);
+    },
+    watch: () => failing(refusal(404)),
+  });
+  await clock.advance(10 * 60_000);
+  deepStrictEqual(run.changes, ["added a@10"]);
 });
 
 Deno.test("W14 reflect() waits as long as an overloaded server asks, then watches, without a list", async () => {

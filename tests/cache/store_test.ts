@@ -118,6 +118,8 @@ Deno.test("Store.replaceAll() survives an object that is twice in a list", () =>
   const items = [3, 5, 4, 5].map((version) => thing("a", { version }));
   deepStrictEqual(summary(store.replaceAll(items, "5")), ["added a initially", "updated a"]);
   strictEqual(store.find("default/a")?.metadata.resourceVersion, "5");
+  store.set(thing("b", { version: 6 }));
+  deepStrictEqual(summary(store.replaceAll(items, "7")), ["deleted b uncertain"]);
 });
 
 Deno.test("Store.replaceAll() without news runs no user code and keeps every object", () => {
