@@ -112,6 +112,7 @@ export interface SyncSource {
 export interface ControllerOptions {
   /** Name in logs and metrics. */
   readonly name: string;
+  /** Called for each key that a worker takes. */
   readonly reconcile: Reconciler;
   /** Where keys come from. The controller shuts it down when it is stopped. */
   readonly queue: Workqueue<ObjectKey>;
@@ -119,10 +120,13 @@ export interface ControllerOptions {
   readonly workers?: number;
   /** Caches and handlers without which a reconcile would decide on half the truth. */
   readonly waitFor: readonly SyncSource[];
+  /** Measures and limits reconciles. */
   readonly clock: Clock;
   /** Makes reconcile ids. */
   readonly uuid: () => string;
+  /** Gets one line for each failure; each reconcile's own logger is made of it. */
   readonly log: Logger;
+  /** Counts reconciles. @default none */
   readonly observer?: ControllerObserver;
   /** Longest run of the reconciler, in milliseconds; `Infinity` for none. @default {600_000} */
   readonly deadlineMs?: number;

@@ -11,7 +11,9 @@ import { assert } from "../core/errors.ts";
 
 /** A key and the monotonic time at which it is due, in milliseconds. */
 export interface DelayedKey<K> {
+  /** The key, as it was added. */
   readonly key: K;
+  /** Monotonic time, in milliseconds. */
   readonly atMs: number;
 }
 

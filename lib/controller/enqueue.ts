@@ -17,6 +17,7 @@ import { generationChanged, type Predicate } from "./predicates.ts";
 
 /** All that is needed of an informer; `Registration` is what its handlers get. */
 export interface ChangeSource<T, Registration> {
+  /** Tells `handler` what the source holds and, from then on, each change. */
   addHandler(
     handler: { onChange(change: StoreChange<T>): void },
     options: { name: string },
@@ -25,7 +26,9 @@ export interface ChangeSource<T, Registration> {
 
 /** All that is needed of a queue. */
 export interface KeyQueue {
+  /** The key needs work, now. */
   add(key: ObjectKey): void;
+  /** Past failures of the key count no more. */
   forget(key: ObjectKey): void;
 }
 
@@ -33,7 +36,9 @@ export interface KeyQueue {
 export interface EnqueueOptions<T, Registration> {
   /** Names the handler in logs and metrics. */
   readonly name: string;
+  /** Where changes come from: an informer. */
   readonly source: ChangeSource<T, Registration>;
+  /** Where keys go: the controller's workqueue. */
   readonly queue: KeyQueue;
   /** Which keys a change concerns. */
   readonly mapper: Mapper<T>;
@@ -44,6 +49,7 @@ export interface EnqueueOptions<T, Registration> {
    * again: for the reconciled kind, {@linkcode specChanged}. @default none
    */
   readonly resetsBackoff?: Predicate<T>;
+  /** Gets one line for each error. */
   readonly log: Logger;
   /** Told of each error of predicates and mapper, besides the log: for counting. */
   onError?(error: unknown): void;

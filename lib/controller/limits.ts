@@ -21,6 +21,7 @@ export const UNWIND_MS = 2000;
 
 /** The work's signal was aborted, and the work failed after that or never ended. */
 export class CutError extends Error {
+  /** Tells it from other errors in logs. */
   override readonly name = "CutError";
   /** Why its signal was aborted: a {@linkcode DeadlineError}, or the stop's reason. */
   readonly reason: unknown;
@@ -44,6 +45,7 @@ export class CutError extends Error {
 export interface LimitsOptions {
   /** Completes "Deadline passed: … took longer than". */
   readonly action: string;
+  /** Measures the limits. */
   readonly clock: Clock;
   /** Longest run, in milliseconds; `Infinity` for none. */
   readonly deadlineMs: number;

@@ -22,7 +22,9 @@ export type Mapper<T> = (object: T) => Iterable<ObjectKey>;
 
 /** The kind of the owners to look for. A kind definition of the client fits. */
 export interface OwnerKind {
+  /** Group and kind are compared; the version is not. */
   readonly gvk: GroupVersionKind;
+  /** Decides whether the owner's key has the namespace of what it owns. */
   readonly scope: "Namespaced" | "Cluster";
 }
 

@@ -82,6 +82,7 @@ export type Reconciler = (
  * ```
  */
 export class TerminalError extends Error {
+  /** Tells it from other errors in logs. */
   override readonly name = "TerminalError";
 }
 

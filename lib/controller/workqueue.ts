@@ -55,6 +55,7 @@ export interface WorkqueueObserver {
 
 /** A key in a worker's hands. Disposing releases it; a second time does nothing. */
 export interface WorkItem<K> extends Disposable {
+  /** The key to work on. */
   readonly key: K;
   /** From the first add to the take, in milliseconds. */
   readonly waitedMs: number;
@@ -62,7 +63,9 @@ export interface WorkItem<K> extends Disposable {
 
 /** A key that a worker holds, and since how many milliseconds. */
 export interface RunningKey<K> {
+  /** The key in work. */
   readonly key: K;
+  /** Milliseconds since it was taken. */
   readonly forMs: number;
 }
 
@@ -70,9 +73,11 @@ export interface RunningKey<K> {
 export interface WorkqueueOptions<K> {
   /** Name in logs and metrics; by habit the controller's. */
   readonly name: string;
+  /** Times the delays. */
   readonly clock: Clock;
   /** Delays of {@linkcode Workqueue.addRateLimited}. Belongs to this queue alone. */
   readonly rateLimiter: RateLimiter<K>;
+  /** Counts what happens. @default none */
   readonly observer?: WorkqueueObserver;
   /** Hears of hooks that throw. @default {silentLogger} */
   readonly log?: Logger;

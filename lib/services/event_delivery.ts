@@ -29,7 +29,9 @@ const REQUEST_LIMIT_MS = 10_000;
 
 /** All that is needed of a client. `client.resource(EVENTS)` fits it. */
 export interface EventWriter {
+  /** Stores a new event. Rejects with an `ApiError` if the server refuses. */
   create(event: EventDraft, options: { namespace: string; signal: AbortSignal }): Promise<unknown>;
+  /** Changes the count of an event. A 404 makes the recorder create it anew. */
   patch(
     options: {
       name: string;
@@ -42,15 +44,19 @@ export interface EventWriter {
 
 /** One event and its repeats. */
 export interface Series {
+  /** What makes events the same; see `seriesKey`. */
   readonly key: string;
+  /** The Event as it was, or is to be, created. */
   draft: EventDraft;
-  /** How often it happened, and how much of that the server was told; 0: nothing yet. */
+  /** How often it happened. */
   count: number;
+  /** How much of that the server was told; 0: nothing yet. */
   sentCount: number;
-  /** Wall time of the last time, for the server. */
+  /** Wall time of the last time, for the server, in milliseconds. */
   lastAtMs: number;
-  /** Monotonic times of the last time and the last write. */
+  /** Monotonic time of the last time, in milliseconds. */
   recordedAtMs: number;
+  /** Monotonic time of the last write, in milliseconds. */
   sentAtMs: number;
   /** In the queue or in a sender's hands. */
   isQueued: boolean;
@@ -62,12 +68,17 @@ export interface Series {
 
 /** What {@linkcode deliver} works with. */
 export interface DeliverOptions {
+  /** Does the requests. */
   readonly client: EventWriter;
+  /** Times tries and requests. */
   readonly clock: Clock;
+  /** Spreads the tries. */
   readonly random: Random;
+  /** Makes new names, where one is taken or gone. */
   readonly uuid: () => string;
   /** Most tries of this write, those before included. */
   readonly triesMax: number;
+  /** Ends the tries, and the request under way. */
   readonly signal: AbortSignal;
 }
 

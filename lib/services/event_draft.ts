@@ -26,6 +26,7 @@ const SUFFIX_CHARS = 16;
 export interface Regarding {
   /** Given apart from the object, since items of a list carry no kind on every path (E4). */
   readonly gvk: GroupVersionKind;
+  /** The object's own metadata fits. */
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
@@ -36,7 +37,9 @@ export interface Regarding {
 
 /** Something that happened to an object, for the people who look at it. */
 export interface EventInput {
+  /** The object that it happened to. */
   readonly regarding: Regarding;
+  /** `Warning` if someone should look. */
   readonly type: "Normal" | "Warning";
   /** Why, in one CamelCase word for machines: `Synced`, `ErrResourceExists`. */
   readonly reason: string;
@@ -58,21 +61,33 @@ export interface EventSource {
 export interface EventSeries {
   /** 2 or more. */
   readonly count: number;
+  /** When it happened last, as a MicroTime. */
   readonly lastObservedTime: string;
 }
 
 /** An Event as it goes to the server. */
 export interface EventDraft {
+  /** Always this one. */
   readonly apiVersion: "events.k8s.io/v1";
+  /** Always this one. */
   readonly kind: "Event";
+  /** A name of its own, in the namespace of what it regards. */
   readonly metadata: { readonly name: string; readonly namespace: string };
+  /** When it happened first, as a MicroTime. */
   readonly eventTime: string;
+  /** The controller that reports. */
   readonly reportingController: string;
+  /** The process that reports, cut to its limit. */
   readonly reportingInstance: string;
+  /** As recorded. */
   readonly type: "Normal" | "Warning";
+  /** As recorded, cut to its limit. */
   readonly reason: string;
+  /** As recorded, cut to its limit; never empty. */
   readonly action: string;
+  /** As recorded, cut to its limit. */
   readonly note: string;
+  /** The object that it happened to, with its version at that time. */
   readonly regarding: {
     readonly apiVersion: string;
     readonly kind: string;
@@ -81,6 +96,7 @@ export interface EventDraft {
     readonly uid: string;
     readonly resourceVersion: string;
   };
+  /** Absent the first time. */
   readonly series?: EventSeries;
 }
 

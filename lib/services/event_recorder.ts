@@ -55,11 +55,15 @@ const WARN_EVERY_MS = 60_000;
 
 /** What an {@linkcode EventRecorder} is made of. */
 export interface EventRecorderOptions extends EventSource {
+  /** Does the requests: `client.resource(EVENTS)`. */
   readonly client: EventWriter;
+  /** Stamps events, times tries and flushes. */
   readonly clock: Clock;
+  /** Spreads tries. */
   readonly random: Random;
   /** Makes names unique. */
   readonly uuid: () => string;
+  /** Gets a line for what is lost, at most one a minute above debug. */
   readonly log: Logger;
 }
 

@@ -10,6 +10,7 @@ Deno.test("Q1 controller: throws before the first await, wrong answers and the l
     },
     () => Promise.reject(undefined),
     () => Promise.resolve(JSON.parse("null")), // what an untyped caller may answer
+    () => Promise.resolve(JSON.parse('{"type":"done"}')),
     () => Promise.resolve({ type: "requeue", afterMs: NaN }),
     () => Promise.reject(new TypeError("x is undefined")),
   ];
@@ -105,6 +106,20 @@ Deno.test("Q3 controller: idle workers and waiting keys hold up no stop", async 
   world.stop.abort();
   await world.running; // no time passes
   strictEqual(world.clock.pendingTimers, 0);
+});
+
+Deno.test("Q3 controller: a key that is handed over as the stop comes is not started", async () => {
+  let calls = 0;
+  const world = startController(() => {
+    calls += 1;
+    return settles();
+  });
+  await world.clock.settle(); // the worker waits
+  world.queue.add("default/a");
+  world.stop.abort();
+  await world.running;
+  strictEqual(calls, 0);
+  deepStrictEqual(world.queue.running(), []);
 });
 
 Deno.test("Q3 controller: after the grace period the signal aborts, and then nothing is waited for", async () => {
