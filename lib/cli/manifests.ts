@@ -1,0 +1,34 @@
+/**
+ * `foo-operator manifests`: what a cluster needs before the operator can work in it.
+ *
+ * @module
+ */
+
+import { stringifyYaml } from "../core/yaml.ts";
+import { customResourceDefinition } from "../foo/crd.ts";
+import { type Command, EXIT } from "./command.ts";
+import { PROGRAM } from "./help.ts";
+
+/** Prints manifests as YAML. */
+export const MANIFESTS: Command = {
+  name: "manifests",
+  summary: "Print the YAML that a cluster needs, for kubectl apply -f -",
+  description: "Prints manifests as YAML. crd: the CustomResourceDefinition of Foo.",
+  words: "crd",
+  choices: ["crd"],
+  flags: {},
+  examples: [
+    {
+      line: `${PROGRAM} manifests crd | kubectl apply --server-side -f -`,
+      what: "Install or update the definition of Foo",
+    },
+    {
+      line: `${PROGRAM} manifests crd | kubectl diff -f -`,
+      what: "See what an update would change",
+    },
+  ],
+  run(_invocation, { stdout }) {
+    stdout(stringifyYaml(customResourceDefinition()));
+    return Promise.resolve(EXIT.ok);
+  },
+};

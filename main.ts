@@ -1,0 +1,61 @@
+/**
+ * Starts the program: makes the real process into what `lib/cli/main.ts` takes, and exits.
+ *
+ * The only place that touches arguments, signals and exit.
+ *
+ * @module
+ */
+
+import { EXIT, type Host } from "./lib/cli/command.ts";
+import { buildInfo } from "./lib/cli/build_info.ts";
+import { main } from "./lib/cli/main.ts";
+import { realClock, realRandom, realUuid } from "./lib/core/clock.ts";
+
+/**
+ * An abort on the first SIGTERM or SIGINT; a second one exits at once. Installed before anything
+ * else: as PID 1 the kernel delivers no signal that nobody listens to (field case P1).
+ */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  const onSignal = () => {
+    if (stop.signal.aborted) Deno.exit(EXIT.failure);
+    stop.abort(new DOMException("The process was told to stop", "AbortError"));
+  };
+  // Windows has no SIGTERM; there, Ctrl-C is all there is.
+  const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGTERM", "SIGINT"];
+  for (const signal of signals) Deno.addSignalListener(signal, onSignal);
+  return stop.signal;
+}
+
+/** Writes all of `text`, however often that takes: one write may take only a part. */
+function writer(stream: { writeSync(bytes: Uint8Array): number }): (text: string) => void {
+  const encoder = new TextEncoder();
+  return (text) => {
+    let bytes = encoder.encode(text);
+    while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
+  };
+}
+
+function realHost(signal: AbortSignal): Host {
+  return {
+    environment: Deno.env,
+    stdout: writer(Deno.stdout),
+    stderr: writer(Deno.stderr),
+    terminals: {
+      stdin: Deno.stdin.isTerminal(),
+      stdout: Deno.stdout.isTerminal(),
+      stderr: Deno.stderr.isTerminal(),
+    },
+    signal,
+    clock: realClock,
+    random: realRandom,
+    uuid: realUuid,
+    build: buildInfo(),
+  };
+}
+
+if (import.meta.main) {
+  const signal = stopSignal();
+  // An exit, not a return: what is left open, such as idle connections, must not keep the process.
+  Deno.exit(await main(Deno.args, realHost(signal)));
+}
