@@ -16,6 +16,9 @@
  * The first list may come from the API server's cache (`resourceVersion=0`), as client-go's does:
  * cheap, and possibly seconds old. The watch that follows brings it up to date.
  *
+ * What it can't see: a server restored from a backup that neither ends its watches nor refuses the
+ * version they ask for. The next list shows it.
+ *
  * @module
  */
 
@@ -103,6 +106,37 @@ const reflected = new WeakSet<object>();
  * @throws {AssertionError} If the store has, or ever had, a reflector.
  * @throws {Error} What `onChange` or an observer threw, and `AssertionError`s of `source`; never its
  * other failures.
+ *
+ * @example
+ * ```ts
+ * import { deepStrictEqual } from "node:assert/strict";
+ * import { realClock, realRandom } from "../core/clock.ts";
+ * import { silentLogger } from "../core/log.ts";
+ * import { Store } from "./store.ts";
+ *
+ * const metadata = { name: "a", uid: "u1", resourceVersion: "7", creationTimestamp: "" };
+ * const pods = [{ apiVersion: "v1", kind: "Pod", metadata }];
+ * const store = new Store();
+ * const stop = new AbortController();
+ * await reflect(
+ *   {
+ *     list: () => Promise.resolve({ items: pods, resourceVersion: "7" }),
+ *     async *watch({ signal }) {
+ *       await realClock.sleep(Infinity, { signal });
+ *     },
+ *   },
+ *   store,
+ *   {
+ *     name: "pods",
+ *     clock: realClock,
+ *     random: realRandom,
+ *     log: silentLogger,
+ *     onChange: () => stop.abort(), // one list is enough here
+ *     signal: stop.signal,
+ *   },
+ * );
+ * deepStrictEqual(store.keys(), ["a"]);
+ * ```
  */
 export async function reflect<T extends KubeObject>(
   source: ListWatch<T>,
@@ -180,7 +214,7 @@ class Reflection<T extends KubeObject> {
     if (goesBack && resourceVersion !== "") {
       // Not what we asked for. Only the latest state can tell a lagging server from a restored one.
       this.#next = { type: "list", reason: "behind", resourceVersion: "" };
-      return this.#backoff.nextMs();
+      return this.#failed("list", new ProtocolError(listIsBehind(result, this.#store)));
     }
     if (goesBack) {
       this.#options.log.warn("Versions on the server went back; taking its state as it is", {
@@ -308,6 +342,13 @@ class Reflection<T extends KubeObject> {
     this.#observer.failed?.({ verb, error, retryInMs });
     return retryInMs;
   }
+}
+
+function listIsBehind(
+  list: { readonly resourceVersion: string },
+  store: { readonly resourceVersion: string },
+): string {
+  return `The list has version ${list.resourceVersion}, older than ${store.resourceVersion} asked for`;
 }
 
 const EMPTY_WATCH = "The server ended the watch at once and sent nothing";

@@ -171,7 +171,7 @@ export class SharedInformer<T extends KubeObject> {
       registration.tell(
         this.#store.all().map((object) => ({ type: "added", object, initial: true })),
       );
-      registration.isTold();
+      registration.markSynced();
     }
     return registration;
   }
@@ -206,7 +206,7 @@ export class SharedInformer<T extends KubeObject> {
     const registrations = this.#registrations;
     for (const registration of registrations) registration.tell(changes);
     if (this.#synced.isOpen) return;
-    for (const registration of registrations) registration.isTold();
+    for (const registration of registrations) registration.markSynced();
     this.#synced.open();
   }
 
@@ -296,7 +296,7 @@ class Registration<T> implements HandlerRegistration {
   }
 
   /** The handler was told the first state. */
-  isTold(): void {
+  markSynced(): void {
     this.#synced.open();
   }
 
