@@ -1,6 +1,11 @@
 /** What a controller does with reconciles that hang, misbehave or are running when it stops. */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
-import { type Reconciler, type ReconcileResult, SETTLED } from "../../lib/controller/controller.ts";
+import {
+  type Reconciler,
+  type ReconcileResult,
+  requeueAfter,
+  SETTLED,
+} from "../../lib/controller/controller.ts";
 import { settles, startController } from "../support/running_controller.ts";
 
 Deno.test("Q1 controller: throws before the first await, wrong answers and the like free the key", async () => {
@@ -177,4 +182,21 @@ Deno.test("Controller gives each run its own signal, which ends with it, and its
     name: "a",
     reconcileID: "id-1",
   });
+});
+
+Deno.test("Controller lets the event loop turn, however fast keys come back", async () => {
+  let calls = 0;
+  await using world = startController(() => {
+    calls += 1;
+    // The end is only there so that the test fails, and does not hang, where nothing turns.
+    return Promise.resolve(calls < 10_000 ? requeueAfter(0) : SETTLED);
+  }, { workers: 2 });
+  world.queue.add("default/a");
+  world.queue.add("default/b");
+  await world.clock.settle();
+  strictEqual(calls, 100);
+  await world.clock.advance(1);
+  strictEqual(calls, 200);
+  world.stop.abort();
+  await world.running; // also a hot loop is stopped at once
 });
