@@ -89,6 +89,9 @@ export interface ConfigAccess {
 /** Where kubelet mounts the service account. */
 export const SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount";
 
+/** What messages call the user of a Pod. */
+const SERVICE_ACCOUNT = "service account";
+
 /** A server and a user, however they were found. */
 interface Found {
   readonly origin: string;
@@ -121,19 +124,16 @@ export async function loadConfig(options: LoadConfigOptions): Promise<ResolvedCo
     ? proxyFor(server, proxyVariables)
     : checkProxyUrl(cluster.value.proxyUrl, `the proxy-url of cluster "${cluster.name}"`);
   const context: PartContext = { files, clock, stdinIsTerminal, proxyVariables };
-  const parts = [
+  const all = [
     ...found.parts,
     ...caPartsOf(cluster, context),
     ...userPartsOf(user, execClusterInfoOf(trimmed(server), cluster), context),
   ];
+  // As in kubectl nothing secret goes out in the clear: the server sees an anonymous user.
+  const parts = server.protocol === "http:" ? [] : all;
   const impersonate = impersonationOf(user);
   await checkReadable(parts, signal);
-  if (cluster.value.insecureSkipTlsVerify) {
-    log.warn("Server is not verified: insecure-skip-tls-verify is set", { cluster: cluster.name });
-  }
-  if (user.value.exec !== undefined && !parts.some((part) => part.command !== undefined)) {
-    log.warn("Exec plugin is not used: the user has a token or password too", { user: user.name });
-  }
+  warn(found, { server, isPluginUsed: parts.some(({ command }) => command !== undefined), log });
   const route = routeTo(server, { cluster, proxyUrl, uuid: options.uuid, clock, log });
   return {
     connection: {
@@ -156,6 +156,25 @@ export async function loadConfig(options: LoadConfigOptions): Promise<ResolvedCo
     },
     [Symbol.asyncDispose]: route.close,
   };
+}
+
+/** Warns of what is used in another way than it looks. */
+function warn(
+  { cluster, user }: Found,
+  { server, isPluginUsed, log }: { server: URL; isPluginUsed: boolean; log: Logger },
+): void {
+  if (server.protocol === "http:") {
+    if (Object.keys(user.value).length > 0 || user.name === SERVICE_ACCOUNT) {
+      log.warn("Credentials are not sent: the server is http://", { user: user.name });
+    }
+    return;
+  }
+  if (cluster.value.insecureSkipTlsVerify) {
+    log.warn("Server is not verified: insecure-skip-tls-verify is set", { cluster: cluster.name });
+  }
+  if (user.value.exec !== undefined && !isPluginUsed) {
+    log.warn("Exec plugin is not used: the user has a token or password too", { user: user.name });
+  }
 }
 
 /** The order of the places to look in is here. */
@@ -309,7 +328,7 @@ async function findInCluster(
     namespace: namespace?.trim() || "default",
     server: master || `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     cluster: { name: "in-cluster", value: NO_CLUSTER },
-    user: { name: "service account", value: {} },
+    user: { name: SERVICE_ACCOUNT, value: {} },
     parts: [{ part, files: [pathOf("token")] }, { part: caPart, files: [pathOf("ca.crt")] }],
   };
 }

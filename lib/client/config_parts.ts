@@ -52,8 +52,8 @@ export interface PartContext {
 /**
  * The URL of an API server: absolute, without a slash at its end.
  *
- * @param options.tls The scheme if `server` has none: as in kubectl, https if anything about TLS is
- *   configured.
+ * @param options.tls The scheme if `server` has none: https if anything about TLS is configured, else
+ *   http. (kubectl takes http for all, and so sends no credentials: never what was meant.)
  * @throws {ConfigError} If it is none.
  *
  * @example

@@ -282,12 +282,19 @@ export function identityHeaders(
     headers.push(["authorization", `Basic ${bytes.toBase64()}`]);
   }
   if (impersonate === undefined) return headers;
-  headers.push(["impersonate-user", impersonate.user]);
-  if (impersonate.uid !== undefined) headers.push(["impersonate-uid", impersonate.uid]);
-  for (const group of impersonate.groups ?? []) headers.push(["impersonate-group", group]);
+  headers.push(["impersonate-user", utf8Bytes(impersonate.user)]);
+  if (impersonate.uid !== undefined) headers.push(["impersonate-uid", utf8Bytes(impersonate.uid)]);
+  for (const group of impersonate.groups ?? []) {
+    headers.push(["impersonate-group", utf8Bytes(group)]);
+  }
   for (const [key, values] of Object.entries(impersonate.extra ?? {})) {
     const name = `impersonate-extra-${encodeURIComponent(key).toLowerCase()}`;
-    for (const value of values) headers.push([name, value]);
+    for (const value of values) headers.push([name, utf8Bytes(value)]);
   }
   return headers;
+}
+
+/** `text` as a header carries it: a character for each byte of its UTF-8, as kubectl sends it. */
+function utf8Bytes(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 }

@@ -161,7 +161,7 @@ Deno.test("loadConfig() lets --master replace the server, and with it tls-server
   deepStrictEqual([alone.connection.server, alone.origin], ["http://127.0.0.1:8080", "--master"]);
 });
 
-Deno.test("loadConfig() takes a server without a scheme as kubectl does", async () => {
+Deno.test("loadConfig() takes a server without a scheme for https if anything about TLS is configured", async () => {
   await using folder = await testFolder();
   const { caPem } = await createPki("ca");
   const serverOf = async (cluster: Record<string, unknown>) => {
@@ -172,6 +172,18 @@ Deno.test("loadConfig() takes a server without a scheme as kubectl does", async 
   strictEqual(await serverOf({ server: "10.0.0.1:6443", ...data }), "https://10.0.0.1:6443");
   strictEqual(await serverOf({ server: "10.0.0.1:8080" }), "http://10.0.0.1:8080");
   strictEqual(await serverOf({ server: "https://r/k8s/clusters/c/" }), "https://r/k8s/clusters/c");
+});
+
+Deno.test("loadConfig() sends no credentials over http, as kubectl does, and says so", async () => {
+  await using folder = await testFolder();
+  const cluster = { server: "http://a" };
+  const kubeconfig = await folder.write("config", kubeconfigOf({ cluster, user: { token: "t" } }));
+  const { log, records } = recordingLogger();
+  const { credentials } = await load({ kubeconfig, log });
+  deepStrictEqual(await credentials.current({ signal }), { generation: 1 });
+  deepStrictEqual(records.map(({ level, message }) => [level, message]), [
+    ["warn", "Credentials are not sent: the server is http://"],
+  ]);
 });
 
 Deno.test("loadConfig() refuses what contradicts itself or is damaged, without a secret", async () => {
