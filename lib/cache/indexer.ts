@@ -5,8 +5,9 @@
  * change. It promises that such code can't hurt the store: an index function that throws files its
  * object under no value, and is reported.
  *
- * Costs one set per index value that has objects, and nothing when an object changes but its index
- * values don't. Empty sets are dropped, so values that come and go leave no trace (field case S1).
+ * Costs one map entry per index value that has objects, and nothing when an object changes but its
+ * index values don't. Values without objects are dropped, so that those which come and go leave no
+ * trace (field case S1).
  *
  * @module
  */
@@ -28,12 +29,18 @@ export interface IndexedSlot<T> {
   values: IndexValues;
 }
 
+/**
+ * The objects under one value. Most indexes are by something that has one object (an owner's
+ * Deployment), and a set costs some 200 bytes, so a single object stands for itself.
+ */
+type Bucket<T> = IndexedSlot<T> | Set<IndexedSlot<T>>;
+
 const NO_VALUES: readonly string[] = Object.freeze([]);
 
 /** The indexes of one store. Only the store uses it; readers see `Lister.byIndex`. */
 export class Indexer<T> {
   readonly #functions: readonly (readonly [string, IndexFn<T>])[];
-  readonly #buckets: ReadonlyMap<string, Map<string, Set<IndexedSlot<T>>>>;
+  readonly #buckets: ReadonlyMap<string, Map<string, Bucket<T>>>;
 
   /** Stores the functions; all indexes start empty. */
   constructor(indexers: Indexers<T>) {
@@ -59,8 +66,9 @@ export class Indexer<T> {
       const buckets = this.#bucketsOf(name);
       for (const value of slot.values[at] ?? NO_VALUES) {
         const bucket = buckets.get(value);
-        if (bucket === undefined) buckets.set(value, new Set([slot]));
-        else bucket.add(slot);
+        if (bucket === undefined) buckets.set(value, slot);
+        else if (bucket instanceof Set) bucket.add(slot);
+        else buckets.set(value, new Set([bucket, slot]));
       }
     });
   }
@@ -71,8 +79,8 @@ export class Indexer<T> {
       const buckets = this.#bucketsOf(name);
       for (const value of slot.values[at] ?? NO_VALUES) {
         const bucket = buckets.get(value);
-        bucket?.delete(slot);
-        if (bucket?.size === 0) buckets.delete(value);
+        if (bucket instanceof Set) bucket.delete(slot);
+        if (bucket === slot || (bucket instanceof Set && bucket.size === 0)) buckets.delete(value);
       }
     });
   }
@@ -95,7 +103,9 @@ export class Indexer<T> {
    * @throws {AssertionError} If no index of this name was declared.
    */
   find(index: string, value: string): readonly T[] {
-    return Array.from(this.#bucketsOf(index).get(value) ?? [], (slot) => slot.object);
+    const bucket = this.#bucketsOf(index).get(value);
+    if (bucket === undefined) return [];
+    return bucket instanceof Set ? Array.from(bucket, (slot) => slot.object) : [bucket.object];
   }
 
   /** Values of `index` that have objects. Throws as {@linkcode Indexer.find}. */
@@ -103,7 +113,7 @@ export class Indexer<T> {
     return [...this.#bucketsOf(index).keys()];
   }
 
-  #bucketsOf(index: string): Map<string, Set<IndexedSlot<T>>> {
+  #bucketsOf(index: string): Map<string, Bucket<T>> {
     const buckets = this.#buckets.get(index);
     if (buckets !== undefined) return buckets;
     const declared = [...this.#buckets.keys()].join(", ") || "none";

@@ -207,6 +207,14 @@ Deno.test("Store.byIndex() refuses an index that nobody declared, and says which
   });
 });
 
+Deno.test("Store.byIndex() gives an object once though its index function named a value twice", () => {
+  const store = new Store<Thing>(byTag);
+  store.set(thing("a", { version: 1, tags: ["x", "x"] }));
+  strictEqual(store.byIndex("tag", "x").length, 1);
+  store.remove(thing("a", { version: 2 }));
+  deepStrictEqual(store.indexValues("tag"), []);
+});
+
 type Step =
   | { type: "set" | "remove"; name: string; uid: string; tags: string[]; age: number }
   | { type: "replaceAll"; names: string[]; tags: string[]; age: number };
