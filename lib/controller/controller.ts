@@ -198,8 +198,8 @@ export class Controller {
    * Works until `signal` aborts, then resolves within the grace period and the two seconds that a
    * reconcile has to unwind. The queue is shut down by then.
    *
-   * @throws {Error} If a cache failed to sync, or a worker failed, which is a bug. The queue is left as it is, so that the call can be
-   *   repeated; whoever gives up shuts it down.
+   * @throws {Error} If a cache failed to sync, or a worker failed, which is a bug. The queue is left
+   *   as it is, so that the call can be repeated; whoever gives up shuts it down.
    * @throws {AssertionError} If the number of workers is not a whole number above 0.
    */
   async run({ signal }: { signal: AbortSignal }): Promise<void> {

@@ -57,8 +57,9 @@ export interface EnqueueOptions<T, Registration> {
 
 /**
  * The object's spec changed, or it is being or was deleted: what failed before says nothing about
- * what happens now. For `resetsBackoff`. Additions are no news, a relist after a restart of the
- * watch tells them too.
+ * what happens now. For `resetsBackoff` of the reconciled kind, if it has a generation: of kinds
+ * without one each write counts, also those of the failing reconcile itself. Additions don't count,
+ * since an object that was not there has no failures.
  */
 export function specChanged<T extends KubeObject>(change: StoreChange<T>): boolean {
   return change.type !== "added" && generationChanged(change);
@@ -73,16 +74,32 @@ export function specChanged<T extends KubeObject>(change: StoreChange<T>): boole
  *
  * @returns What the source gives for a handler: wait for it before working, dispose it to stop.
  *
- * @example A controller's own kind, and the children it makes
- * ```ts ignore
- * const own = enqueueChanges({
- *   name: "foo/self", source: foos, queue, log,
- *   mapper: toSelf, predicate: generationChanged, resetsBackoff: specChanged,
+ * @example A controller's own kind; `source` is an informer, `queue` a workqueue
+ * ```ts
+ * import { deepStrictEqual } from "node:assert/strict";
+ * import type { StoreChange } from "../cache/store.ts";
+ * import { silentLogger } from "../core/log.ts";
+ * import type { KubeObject } from "../core/objects.ts";
+ * import { toSelf } from "./mappers.ts";
+ * import { generationChanged } from "./predicates.ts";
+ *
+ * const metadata = { name: "a", uid: "1", resourceVersion: "1", creationTimestamp: "" };
+ * const object = { apiVersion: "example.com/v1", kind: "Foo", metadata };
+ * const keys: string[] = [];
+ * enqueueChanges({
+ *   name: "foo/self",
+ *   source: {
+ *     addHandler(handler: { onChange(change: StoreChange<KubeObject>): void }) {
+ *       handler.onChange({ type: "added", object, initial: true });
+ *     },
+ *   },
+ *   queue: { add: (key) => keys.push(key), forget: () => {} },
+ *   mapper: toSelf,
+ *   predicate: generationChanged,
+ *   resetsBackoff: specChanged,
+ *   log: silentLogger,
  * });
- * const children = enqueueChanges({
- *   name: "foo/deployments", source: deployments, queue, log, mapper: toController(FOOS),
- * });
- * const controller = new Controller({ queue, waitFor: [own, children], … });
+ * deepStrictEqual(keys, ["a"]);
  * ```
  */
 export function enqueueChanges<T extends KubeObject, Registration>(
