@@ -36,12 +36,15 @@ const BY_DEPLOYMENT = "deployment";
 
 /** What every informer here needs. */
 export interface InformerParts {
-  readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** See `SharedInformerOptions`. */
-  readonly resyncMs: number;
+}
+
+/** Where the objects of one namespace, or of all, come from. */
+export interface FooSources {
+  readonly foos: ListWatch<Foo>;
+  readonly deployments: ListWatch<Deployment>;
 }
 
 /** The caches of one namespace, or of all. */
@@ -50,16 +53,16 @@ export interface FooInformers {
   readonly deployments: SharedInformer<Deployment>;
 }
 
-/** Makes the caches of `namespace`, or of all namespaces. They are empty until they are run. */
+/** Makes caches of `sources`. They are empty until they are run. */
 export function fooInformers(
-  { client, resyncMs, ...parts }: InformerParts,
-  { namespace }: { namespace: string | undefined },
+  sources: FooSources,
+  { resyncMs, ...parts }: InformerParts & { readonly resyncMs: number },
 ): FooInformers {
   return {
     foos: new SharedInformer({
       ...parts,
       name: `${FOOS.plural}.${FOOS.gvk.group}`,
-      source: listWatch({ client, kind: FOOS, namespace }),
+      source: sources.foos,
       indexers: { [BY_DEPLOYMENT]: (foo) => deploymentKeysOf(foo) },
       transform: slimFoo,
       resyncMs,
@@ -68,36 +71,45 @@ export function fooInformers(
     deployments: new SharedInformer({
       ...parts,
       name: `${DEPLOYMENTS.plural}.${DEPLOYMENTS.gvk.group}`,
-      source: listWatch({ client, kind: DEPLOYMENTS, namespace }),
+      source: sources.deployments,
       indexers: { [BY_OWNER]: (deployment) => ownerUidsOf(deployment) },
       transform: slimDeployment,
     }),
   };
 }
 
+/** The Foos and Deployments of `namespace`, or of all namespaces. */
+export function fooSources(
+  client: Client,
+  { namespace }: { namespace: string | undefined },
+): FooSources {
+  return {
+    foos: listWatch(client, { kind: FOOS, namespace }),
+    deployments: listWatch(client, { kind: DEPLOYMENTS, namespace }),
+  };
+}
+
 /** A cache of the one definition that matters. */
 export function definitionInformer(
-  { client, clock, random, log }: Omit<InformerParts, "resyncMs">,
+  client: Client,
+  parts: InformerParts,
 ): SharedInformer<CustomResourceDefinition> {
   const { plural, gvk } = CUSTOM_RESOURCE_DEFINITIONS;
   return new SharedInformer({
+    ...parts,
     name: `${plural}.${gvk.group}`,
-    source: listWatch({
-      client,
+    source: listWatch(client, {
       kind: CUSTOM_RESOURCE_DEFINITIONS,
       namespace: undefined,
       fieldSelector: `metadata.name=${FOO_CRD_NAME}`,
     }),
-    clock,
-    random,
-    log,
   });
 }
 
 /** A list and a watch of one kind in one place. */
 function listWatch<T extends KubeObject>(
-  { client, kind, namespace, fieldSelector }: {
-    client: Client;
+  client: Client,
+  { kind, namespace, fieldSelector }: {
     kind: KindDefinition<T>;
     namespace: string | undefined;
     fieldSelector?: string;
@@ -168,9 +180,11 @@ export function watchForWork(
  * with our write must not be lost (field case Q2).
  */
 function fooNeedsLook(ownWrites: OwnWrites): Predicate<Foo> {
-  return (change) =>
-    isResync(change) || generationChanged(change) && change.type !== "added" ||
-    !isEcho(change, { key: keyOf(objectOf(change).metadata), kind: "foos", ownWrites });
+  return (change) => {
+    const isNews = change.type !== "added" && generationChanged(change);
+    const key = keyOf(objectOf(change).metadata);
+    return isNews || isResync(change) || !isEcho(change, { key, kind: "foos", ownWrites });
+  };
 }
 
 /**

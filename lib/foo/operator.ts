@@ -33,7 +33,13 @@ import { keyOf, type ObjectKey } from "../core/objects.ts";
 import { defaultRateLimiter } from "../core/rate_limiter.ts";
 import { type Latch, latch, runTogether, type Task } from "../core/tasks.ts";
 import { EventRecorder } from "../services/event_recorder.ts";
-import { definitionInformer, type FooInformers, fooInformers, watchForWork } from "./informers.ts";
+import {
+  definitionInformer,
+  type FooInformers,
+  fooInformers,
+  fooSources,
+  watchForWork,
+} from "./informers.ts";
 import { preflight } from "./preflight.ts";
 import { FooReconciler } from "./reconciler.ts";
 import { FOO_CRD_NAME, FOOS } from "./schema.ts";
@@ -146,7 +152,8 @@ class Operator {
     const places = namespaces.length === 0 ? [ALL] : [...new Set(namespaces)];
     this.#caches = new Map(places.map((place) => {
       const namespace = place === ALL ? undefined : place;
-      return [place, fooInformers({ client, clock, random, log, resyncMs }, { namespace })];
+      const parts = { clock, random, log, resyncMs };
+      return [place, fooInformers(fooSources(client, { namespace }), parts)];
     }));
   }
 
@@ -214,7 +221,7 @@ class Operator {
   /** Keeps up with the definition of Foo: whether it is there, and what it serves. */
   async #followDefinition(stop: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#deps;
-    const informer = definitionInformer({ client: this.#client, clock, random, log });
+    const informer = definitionInformer(this.#client, { clock, random, log });
     using handler = informer.addHandler({
       onChange: (change) => {
         if (change.type === "deleted") this.#definitionGone();

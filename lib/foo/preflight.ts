@@ -79,10 +79,10 @@ export async function preflight(
     });
   }
   const fieldSelector = `metadata.name=${FOO_CRD_NAME}`;
-  const answer = await ask(options, (signal) => {
+  const refusal = await ask(options, (signal) => {
     return definitions.listPage({ fieldSelector, pageSize: 1, signal });
   });
-  return { canReadDefinition: answer !== "forbidden" };
+  return { canReadDefinition: refusal === undefined };
 }
 
 /** A right that the operator can't do without. */
@@ -92,28 +92,26 @@ interface Demand {
 }
 
 async function demand(options: PreflightOptions, { right, ask: question }: Demand): Promise<void> {
-  const answer = await ask(options, question);
-  if (answer !== "forbidden") return;
-  const { server } = options.connection;
+  const refusal = await ask(options, question);
+  if (refusal === undefined) return;
   throw new ConfigError(
-    `Cannot ${right}: the API server ${server} does not allow it to ${
-      userOf(options)
-    }; give it the ` +
-      "right by a Role or ClusterRole with the verbs get, list and watch, or use other credentials",
+    `Missing right to ${right} on ${options.connection.server}: ${refusal.message}; give that user a ` +
+      "Role or ClusterRole with the verbs get, list and watch, or use other credentials",
+    { cause: refusal },
   );
 }
 
-/** One question, some times. Answers that a person need not cure count as allowed. */
+/** One question, some times: the refusal, if a right is missing. What a person need not cure is fine. */
 async function ask(
   options: PreflightOptions,
   question: (signal: AbortSignal) => Promise<unknown>,
-): Promise<"allowed" | "forbidden"> {
+): Promise<ApiError | undefined> {
   const { clock, log, signal, connection } = options;
   for (let tries = 0;; tries++) {
     try {
       const bounds = { action: "the first answer", limitMs: TRY_LIMIT_MS, clock, signal };
       await withDeadline(question, bounds);
-      return "allowed";
+      return undefined;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof ApiError) return judge(error, options);
@@ -127,8 +125,8 @@ async function ask(
   }
 }
 
-function judge(error: ApiError, options: PreflightOptions): "allowed" | "forbidden" {
-  if (error.status === 403) return "forbidden";
+function judge(error: ApiError, options: PreflightOptions): ApiError | undefined {
+  if (error.status === 403) return error;
   if (error.status === 401) {
     throw new ConfigError(
       `The API server ${options.connection.server} rejects the credentials (401 Unauthorized) of ` +
@@ -140,7 +138,7 @@ function judge(error: ApiError, options: PreflightOptions): "allowed" | "forbidd
   if (!isNotFound(error)) {
     options.log.warn("The API server answers, but not well; going on", { error });
   }
-  return "allowed";
+  return undefined;
 }
 
 function userOf({ connection }: PreflightOptions): string {
