@@ -36,7 +36,13 @@ import {
   parseKubeconfig,
   splitKubeconfigVariable,
 } from "./kubeconfig.ts";
-import { checkProxyUrl, type Environment, proxyFor, takeProxyVariables } from "./proxy.ts";
+import {
+  checkProxyUrl,
+  type Environment,
+  PROXY_VARIABLES,
+  proxyFor,
+  takeProxyVariables,
+} from "./proxy.ts";
 
 /** What {@linkcode loadConfig} is told. An empty string is the same as nothing. */
 export interface LoadConfigOptions {
@@ -88,6 +94,16 @@ export interface ConfigAccess {
 
 /** Where kubelet mounts the service account. */
 export const SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** All variables that {@linkcode loadConfig} reads: what `--allow-env` must name. */
+export const CONFIG_VARIABLES: readonly string[] = [
+  "KUBECONFIG",
+  "KUBERNETES_SERVICE_HOST",
+  "KUBERNETES_SERVICE_PORT",
+  "HOME",
+  "USERPROFILE",
+  ...PROXY_VARIABLES,
+];
 
 /** What messages call the user of a Pod. */
 const SERVICE_ACCOUNT = "service account";
@@ -195,7 +211,7 @@ async function find(options: LoadConfigOptions, files: LocalFiles): Promise<Foun
   const path = homeKubeconfig(environment);
   const config = path === undefined
     ? undefined
-    : await ifThere(readKubeconfig(path, { files, signal }));
+    : await ifAllowed(ifThere(readKubeconfig(path, { files, signal })));
   if (path !== undefined && config !== undefined) {
     return select(config, { origin: `"${path}"`, options });
   }
@@ -338,11 +354,23 @@ async function ifThere<R>(reading: Promise<R>): Promise<R | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (error instanceof ConfigError && error.cause instanceof Deno.errors.NotFound) {
-      return undefined;
-    }
+    if (isCausedBy(error, Deno.errors.NotFound)) return undefined;
     throw error;
   }
+}
+
+/** The same for a file that nobody named, in a process that may not look there, as in the image. */
+async function ifAllowed<R>(reading: Promise<R>): Promise<R | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (isCausedBy(error, Deno.errors.NotCapable)) return undefined;
+    throw error;
+  }
+}
+
+function isCausedBy(error: unknown, kind: typeof Deno.errors.NotFound): boolean {
+  return error instanceof ConfigError && error.cause instanceof kind;
 }
 
 function hasTls(cluster: KubeconfigCluster, user: KubeconfigUser): boolean {

@@ -25,7 +25,7 @@ import {
   type KubeconfigExec,
   type KubeconfigUser,
 } from "./kubeconfig.ts";
-import { checkCertificates, checkKeyPair } from "./pem.ts";
+import { checkKeyPair, usableCertificates } from "./pem.ts";
 import type { ProxyVariables } from "./proxy.ts";
 
 /** A cluster or user with the name that messages call it by. */
@@ -105,16 +105,22 @@ export function checkCluster({ name, value }: Named<KubeconfigCluster>): void {
         "give a name from the server's certificate",
     );
   }
-  if (data !== undefined) checkCertificates(data, `the certificate-authority-data of ${subject}`);
 }
 
-/** The part that gives the cluster's CA; none if the cluster names none. */
+/**
+ * The part that gives the cluster's CA; none if the cluster names none.
+ *
+ * @throws {ConfigError} If it stands in the kubeconfig and is no certificate.
+ */
 export function caPartsOf(
   { name, value }: Named<KubeconfigCluster>,
   { files }: PartContext,
 ): ConfigPart[] {
-  const { certificateAuthority: path, certificateAuthorityData: caPem } = value;
-  if (caPem !== undefined) return [{ part: fixedPart({ caPem }), files: [] }];
+  const { certificateAuthority: path, certificateAuthorityData: data } = value;
+  if (data !== undefined) {
+    const subject = `the certificate-authority-data of cluster "${name}"`;
+    return [{ part: fixedPart({ caPem: usableCertificates(data, subject) }), files: [] }];
+  }
   if (path === undefined) return [];
   const subject = `certificate-authority of cluster "${name}"`;
   return [{ part: caFilePart({ path, subject, files }), files: [path] }];

@@ -22,7 +22,7 @@ import {
   type ExecPlugin,
   runExecPlugin,
 } from "./exec_plugin.ts";
-import { checkCertificates, checkKeyPair } from "./pem.ts";
+import { checkKeyPair, usableCertificates } from "./pem.ts";
 
 /**
  * How long what was read from a file is believed, in milliseconds: client-go's period for tokens.
@@ -81,9 +81,8 @@ export function caFilePart(
   return {
     recheckMs: FILE_RECHECK_MS,
     async load({ signal }) {
-      const caPem = await readFor(files, path, subject, signal);
-      checkCertificates(caPem, `${subject} in "${path}"`);
-      return { caPem };
+      const pem = await readFor(files, path, subject, signal);
+      return { caPem: usableCertificates(pem, `${subject} in "${path}"`) };
     },
   };
 }

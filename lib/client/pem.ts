@@ -23,26 +23,17 @@ interface PemBlock {
 }
 
 /**
- * Checks that `pem` holds at least one certificate and that each can be read.
+ * The certificates in `pem` that can be read, as PEM; `pem` itself if that is all of them. As in
+ * kubectl a bundle with a damaged one among others still serves.
  *
  * @param subject What it is and where it stands, for the message: `the CA of cluster "k"`.
- * @throws {ConfigError} If not.
+ * @throws {ConfigError} If there is none.
  */
-export function checkCertificates(pem: string, subject: string): void {
-  const blocks = blocksOf(pem).filter(isCertificate);
-  if (blocks.length === 0) {
-    throw new ConfigError(
-      `Cannot use ${subject}: it holds no PEM certificate; ` +
-        `it must have a "-----BEGIN CERTIFICATE-----" block`,
-    );
-  }
-  blocks.forEach((block, index) => {
-    if (publicKeyInfoOf(block.der) !== undefined && isReadable(block)) return;
-    throw new ConfigError(
-      `Cannot use ${subject}: certificate ${index + 1} of ${blocks.length} is damaged; ` +
-        "write it anew from its source",
-    );
-  });
+export function usableCertificates(pem: string, subject: string): string {
+  const blocks = certificatesOf(pem);
+  const usable = blocks.filter(isReadable);
+  if (usable.length === 0) throw noCertificate(blocks.length, subject);
+  return usable.length === blocks.length ? pem : usable.map(({ text }) => text).join("");
 }
 
 /**
@@ -56,10 +47,12 @@ export function checkKeyPair(
   pair: { readonly certificatePem: string; readonly keyPem: string },
   subject: string,
 ): void {
-  checkCertificates(pair.certificatePem, `the client certificate of ${subject}`);
+  const chain = certificatesOf(pair.certificatePem);
+  if (chain.length === 0 || !chain.every(isReadable)) {
+    throw noCertificate(chain.length, `the client certificate of ${subject}`);
+  }
   const key = privateKeyOf(pair.keyPem, subject);
-  const leaf = blocksOf(pair.certificatePem).find(isCertificate);
-  const ofCertificate = leaf && publicKeyInfoOf(leaf.der);
+  const ofCertificate = chain[0] && publicKeyInfoOf(chain[0].der);
   const ofKey = new Uint8Array(createPublicKey(key).export({ type: "spki", format: "der" }));
   if (ofCertificate && samePublicKey(ofCertificate, ofKey)) return;
   throw new ConfigError(
@@ -95,14 +88,21 @@ function privateKeyOf(pem: string, subject: string): KeyObject {
   }
 }
 
-function isCertificate(block: PemBlock): boolean {
-  return block.label === "CERTIFICATE";
+function noCertificate(blocks: number, subject: string): ConfigError {
+  const [fault, remedy] = blocks === 0
+    ? ["it holds no PEM certificate", 'it must have a "-----BEGIN CERTIFICATE-----" block']
+    : ["its certificate is damaged", "write it anew from its source"];
+  return new ConfigError(`Cannot use ${subject}: ${fault}; ${remedy}`);
 }
 
-/** Deno 2.6 reads any certificate here, though not every one's public key. */
-function isReadable(block: PemBlock): boolean {
+function certificatesOf(pem: string): PemBlock[] {
+  return blocksOf(pem).filter(({ label }) => label === "CERTIFICATE");
+}
+
+function isReadable({ text, der }: PemBlock): boolean {
   try {
-    return new X509Certificate(block.text).validTo !== "";
+    // Deno 2.6 can't give every certificate's public key, so that is looked for by hand.
+    return publicKeyInfoOf(der) !== undefined && new X509Certificate(text).validTo !== "";
   } catch {
     return false;
   }

@@ -20,7 +20,13 @@ export interface Environment {
 /** Variables about proxies, by name, as they were when the process started. */
 export type ProxyVariables = Readonly<Record<string, string>>;
 
-const VARIABLES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"]
+/** The variables about proxies. */
+export const PROXY_VARIABLES: readonly string[] = [
+  "HTTPS_PROXY",
+  "HTTP_PROXY",
+  "ALL_PROXY",
+  "NO_PROXY",
+]
   .flatMap((name) => [name, name.toLowerCase()]);
 
 /**
@@ -29,7 +35,7 @@ const VARIABLES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"]
  */
 export function takeProxyVariables(environment: Environment): ProxyVariables {
   const taken: Record<string, string> = {};
-  for (const name of VARIABLES) {
+  for (const name of PROXY_VARIABLES) {
     const value = environment.get(name);
     if (value === undefined) continue;
     taken[name] = value;

@@ -1,5 +1,5 @@
-import { deepStrictEqual, doesNotMatch, match, strictEqual } from "node:assert/strict";
-import { SERVICE_ACCOUNT_DIRECTORY } from "../../lib/client/config.ts";
+import { deepStrictEqual, doesNotMatch, match, ok, strictEqual } from "node:assert/strict";
+import { CONFIG_VARIABLES, SERVICE_ACCOUNT_DIRECTORY } from "../../lib/client/config.ts";
 import { canSkipVerification } from "../../lib/client/config_route.ts";
 import { recordingLogger } from "../support/recording_logger.ts";
 import {
@@ -110,6 +110,29 @@ Deno.test("K3 config: nothing configured is an error, never localhost", async ()
     await configErrorOf(load({ files, kubeconfig: "/gone" })),
     /^Cannot read the kubeconfig from "\/gone": there is no such file/,
   );
+});
+
+Deno.test("K3 config: a home folder that may not be read is not a configuration", async () => {
+  const files = { readText: () => Promise.reject(new Deno.errors.NotCapable("read")) };
+  const home = load({ files, variables: { HOME: "/home/u" } });
+  match(await configErrorOf(home), /^No cluster configuration found/);
+  // What was named is an error all the same.
+  match(
+    await configErrorOf(load({ files, kubeconfig: "/named" })),
+    /^Cannot read the kubeconfig from "\/named": this process may not read there; start it with/,
+  );
+});
+
+Deno.test("loadConfig() reads no variable but CONFIG_VARIABLES", async () => {
+  const read = new Set<string>();
+  const environment = {
+    get: (name: string) => void read.add(name),
+    delete: () => {},
+  };
+  const files = { readText: () => Promise.reject(new Deno.errors.NotFound()) };
+  await configErrorOf(load({ files, environment }));
+  ok(read.size > 0);
+  deepStrictEqual([...read].filter((name) => !CONFIG_VARIABLES.includes(name)), []);
 });
 
 Deno.test("K1 config: a missing file in KUBECONFIG is skipped with a warning, a broken one named", async () => {

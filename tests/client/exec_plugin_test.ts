@@ -6,7 +6,9 @@ import {
 } from "../../lib/client/credential_parts.ts";
 import { RefreshingCredentials } from "../../lib/client/credentials.ts";
 import {
+  checkExecPlugin,
   EXEC_PLUGIN_TIMEOUT_MS,
+  execInfoOf,
   type ExecPlugin,
   parseExecCredential,
   runExecPlugin,
@@ -101,6 +103,27 @@ Deno.test("K10 exec: a failure tells standard error and the install hint, never 
   doesNotMatch(await configErrorOf(run(scriptOf(`echo ${token} >&2; exit 1`))), /eyJ/);
   const gone = pluginOf({ command: "/nowhere/cred", installHint: "get it" });
   match(await configErrorOf(run(gone)), /"\/nowhere\/cred": its command was not found; get it$/);
+});
+
+Deno.test("K10 exec: interactive is what the mode and the terminal allow", () => {
+  const cases: [mode: string | undefined, version: string, terminal: boolean, told: boolean][] = [
+    ["Never", "v1", true, false],
+    ["IfAvailable", "v1", true, true],
+    ["IfAvailable", "v1", false, false],
+    ["Always", "v1", true, true],
+    // The default of v1beta1 is IfAvailable.
+    [undefined, "v1beta1", true, true],
+    [undefined, "v1beta1", false, false],
+  ];
+  for (const [interactiveMode, version, stdinIsTerminal, told] of cases) {
+    const { interactiveMode: _, ...exec } = pluginOf({}).exec;
+    const apiVersion = `client.authentication.k8s.io/${version}`;
+    const mode = interactiveMode === undefined ? {} : { interactiveMode };
+    const plugin = { ...pluginOf({}), stdinIsTerminal, exec: { ...exec, apiVersion, ...mode } };
+    checkExecPlugin(plugin);
+    const info = JSON.parse(execInfoOf(plugin, CLUSTER));
+    deepStrictEqual(info, { kind: "ExecCredential", apiVersion, spec: { interactive: told } });
+  }
 });
 
 Deno.test("K10 exec: an answer that is none says why", () => {

@@ -1,9 +1,9 @@
-import { doesNotMatch, match, throws } from "node:assert/strict";
+import { deepStrictEqual, doesNotMatch, match, strictEqual, throws } from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
-import { checkCertificates, checkKeyPair } from "../../lib/client/pem.ts";
+import { checkKeyPair, usableCertificates } from "../../lib/client/pem.ts";
 import { ConfigError } from "../../lib/core/errors.ts";
 import { createPki } from "../support/pki.ts";
 
@@ -90,18 +90,24 @@ Deno.test("K14 checkKeyPair() reads keys as openssl writes them, and refuses enc
 const PKI = await createPki("ca");
 const CERTIFICATE = PKI.caPem;
 
-Deno.test("K16 checkCertificates() wants at least one whole certificate, and all of them whole", async () => {
+Deno.test("K16 usableCertificates() wants one whole certificate, and leaves damaged ones out", async () => {
   const other = await createPki("other");
-  checkCertificates(`# comment\n${PKI.caPem}\n${other.caPem}`, "the CA");
+  const both = `# comment\n${PKI.caPem}\n${other.caPem}`;
+  strictEqual(usableCertificates(both, "the CA"), both);
   const damaged = "-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n";
-  match(refusal(() => checkCertificates("hello", "the CA")), /^Cannot use the CA: it holds no PEM/);
+  const rest = usableCertificates(damaged + PKI.caPem, "the CA");
+  deepStrictEqual(rest.trim(), PKI.caPem.trim());
   match(
-    refusal(() => checkCertificates(PKI.caPem + damaged, "the CA")),
-    /certificate 2 of 2 is damaged/,
+    refusal(() => usableCertificates("hello", "the CA")),
+    /^Cannot use the CA: it holds no PEM/,
   );
+  match(refusal(() => usableCertificates(damaged, "the CA")), /its certificate is damaged; write/);
+  const { certificatePem, keyPem } = await PKI.issue({ commonName: "alice" });
+  const pair = { certificatePem: certificatePem + damaged, keyPem };
+  match(refusal(() => checkKeyPair(pair, 'user "a"')), /its certificate is damaged; write/);
 });
 
-Deno.test("K16 checkCertificates() answers any text, and any damage to a certificate, in its own words", () => {
+Deno.test("K16 usableCertificates() answers any text, and any damage to a certificate, in its own words", () => {
   const [header = "", ...rest] = PKI.caPem.trim().split("\n");
   const footer = rest.pop() ?? "";
   const body = rest.join("");
@@ -114,7 +120,7 @@ Deno.test("K16 checkCertificates() answers any text, and any damage to a certifi
   );
   fc.assert(fc.property(fc.oneof(fc.string(), anyDamage), (pem) => {
     try {
-      checkCertificates(pem, "the CA");
+      usableCertificates(pem, "the CA");
     } catch (error) {
       return error instanceof ConfigError;
     }
