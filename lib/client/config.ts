@@ -28,14 +28,8 @@ import { type AccessedHost, routeTo, trimmed } from "./config_route.ts";
 import type { ConnectionSettings, CredentialSource } from "./connection.ts";
 import { caFilePart, readFor, tokenFilePart } from "./credential_parts.ts";
 import { type LocalFiles, localFiles, RefreshingCredentials } from "./credentials.ts";
-import {
-  type Kubeconfig,
-  type KubeconfigCluster,
-  type KubeconfigUser,
-  mergeKubeconfigs,
-  parseKubeconfig,
-  splitKubeconfigVariable,
-} from "./kubeconfig.ts";
+import { mergeKubeconfigs, parseKubeconfig, splitKubeconfigVariable } from "./kubeconfig.ts";
+import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from "./kubeconfig_types.ts";
 import {
   checkProxyUrl,
   type Environment,
@@ -65,8 +59,11 @@ export interface LoadConfigOptions {
   readonly files?: LocalFiles;
   /** Makes the password of a relay; must not be guessable. */
   readonly uuid: () => string;
+  /** Decides when credentials are renewed. */
   readonly clock: Clock;
+  /** Gets a warning for what is used in another way than it looks, and for failed renewals. */
   readonly log: Logger;
+  /** Ends the loading; what was loaded does not depend on it. */
   readonly signal: AbortSignal;
 }
 

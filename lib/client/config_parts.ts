@@ -24,28 +24,37 @@ import {
   type KubeconfigCluster,
   type KubeconfigExec,
   type KubeconfigUser,
-} from "./kubeconfig.ts";
+} from "./kubeconfig_types.ts";
 import { checkKeyPair, usableCertificates } from "./pem.ts";
 import type { ProxyVariables } from "./proxy.ts";
 
 /** A cluster or user with the name that messages call it by. */
 export interface Named<T> {
+  /** Its name in the kubeconfig. */
   readonly name: string;
+  /** What the kubeconfig says of it. */
   readonly value: T;
 }
 
 /** A part of the credentials, and the file or command that it needs, if any. */
 export interface ConfigPart {
+  /** What is asked for credentials. */
   readonly part: CredentialPart;
+  /** Paths that it reads, again and again. */
   readonly files: readonly string[];
+  /** Command that it runs. */
   readonly command?: string;
 }
 
 /** What parts need of the process. */
 export interface PartContext {
+  /** Where files are read. */
   readonly files: LocalFiles;
+  /** Limits plugins, and ends what they answered. */
   readonly clock: Clock;
+  /** A person may be asked for something. */
   readonly stdinIsTerminal: boolean;
+  /** Handed on to plugins, since the process no longer has them. */
   readonly proxyVariables: ProxyVariables;
 }
 

@@ -9,13 +9,15 @@ import { ConfigError } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import type { Named } from "./config_parts.ts";
 import type { ConnectionSettings } from "./connection.ts";
-import type { KubeconfigCluster } from "./kubeconfig.ts";
+import type { KubeconfigCluster } from "./kubeconfig_types.ts";
 import { hostOf, portOf } from "./proxy.ts";
 import { startRelay } from "./relay.ts";
 
 /** One address. */
 export interface AccessedHost {
+  /** A name or an address, IPv6 without brackets. */
   readonly hostname: string;
+  /** TCP port. */
   readonly port: number;
   /**
    * `server`: the URL of requests names it. `proxy`: they go through it. `relay`: the same, in this
@@ -28,6 +30,7 @@ export interface AccessedHost {
 export interface Route {
   /** What the sender of requests must know of it. */
   readonly settings: Omit<ConnectionSettings, "namespace" | "userAgent">;
+  /** Who is connected to, by whom. */
   readonly hosts: readonly AccessedHost[];
   /** Ends the relay, if there is one. */
   close(): Promise<void>;
@@ -35,12 +38,15 @@ export interface Route {
 
 /** What {@linkcode routeTo} needs besides the server. */
 export interface RouteOptions {
+  /** What the kubeconfig says of the server. */
   readonly cluster: Named<KubeconfigCluster>;
   /** Proxy to go through, checked. */
   readonly proxyUrl: string | undefined;
   /** Makes the password of a relay; must not be guessable. */
   readonly uuid: () => string;
+  /** Limits the relay's dials. */
   readonly clock: Clock;
+  /** Gets the relay's failures. */
   readonly log: Logger;
 }
 

@@ -116,9 +116,11 @@ export function clientCertificatePart(
 
 /** What {@linkcode execPart} is made of. */
 export interface ExecPartOptions {
+  /** What to run. */
   readonly plugin: ExecPlugin;
   /** What the plugin may learn of the cluster; the CA is added from the parts before. */
   readonly cluster: ExecClusterInfo;
+  /** Limits each run, and decides when the next one is due. */
   readonly clock: Clock;
 }
 

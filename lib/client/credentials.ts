@@ -65,7 +65,9 @@ export const localFiles: LocalFiles = {
 export interface RefreshingCredentialsOptions {
   /** In order: a later part wins over an earlier one. */
   readonly parts: readonly CredentialPart[];
+  /** Decides when a renewal is due: wall time for expiry, monotonic time for the rest. */
   readonly clock: Clock;
+  /** Gets a warning when a renewal failed. */
   readonly log: Logger;
 }
 

@@ -13,17 +13,22 @@
 import { type Clock, withDeadline } from "../core/clock.ts";
 import { ConfigError, DeadlineError, messageOf } from "../core/errors.ts";
 import { parseTime } from "../core/timestamps.ts";
-import type { KubeconfigExec } from "./kubeconfig.ts";
+import type { KubeconfigExec } from "./kubeconfig_types.ts";
 import { checkKeyPair } from "./pem.ts";
 
 /** What `spec.cluster` tells a plugin that asked for it, in the names of the wire. */
 export interface ExecClusterInfo {
+  /** URL of the API server. */
   readonly server: string;
+  /** Name that its certificate has. */
   readonly "tls-server-name"?: string;
+  /** Its certificate is not verified. */
   readonly "insecure-skip-tls-verify"?: boolean;
   /** Base64 of PEM. */
   readonly "certificate-authority-data"?: string;
+  /** Proxy before the API server. */
   readonly "proxy-url"?: string;
+  /** Answers should not be compressed. */
   readonly "disable-compression"?: boolean;
   /** The cluster's extension for plugins, as it stands in the kubeconfig. */
   readonly config?: unknown;
@@ -33,6 +38,7 @@ export interface ExecClusterInfo {
 export interface ExecPlugin {
   /** Name of the kubeconfig's user, for messages. */
   readonly user: string;
+  /** What the kubeconfig says of it. */
   readonly exec: KubeconfigExec;
   /** A person is at the terminal and may be asked for something. */
   readonly stdinIsTerminal: boolean;
@@ -42,7 +48,9 @@ export interface ExecPlugin {
 
 /** What a plugin answered: a token, a client certificate, or both. */
 export interface ExecAnswer {
+  /** Bearer token. */
   readonly token?: string;
+  /** Certificate chain and its key, a matching pair. */
   readonly clientCertificate?: { readonly certificatePem: string; readonly keyPem: string };
   /** When it ends, in milliseconds since 1970; absent if it is good until it is refused. */
   readonly expiresAtMs?: number;

@@ -24,7 +24,9 @@ import { identityHeaders, type Transport, type TransportInit } from "./transport
 
 /** What an {@linkcode InsecureTransport} is made of. */
 export interface InsecureTransportOptions {
+  /** Gives and renews the credential. */
   readonly source: CredentialSource;
+  /** Where to, and as whom to act. */
   readonly settings: ConnectionSettings;
 }
 
@@ -32,6 +34,7 @@ export interface InsecureTransportOptions {
 interface Pool {
   readonly credential: Credential;
   readonly agent: Agent;
+  /** Headers that all its requests carry. */
   readonly headers: readonly [string, string][];
 }
 

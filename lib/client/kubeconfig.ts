@@ -1,5 +1,5 @@
 /**
- * Kubeconfig files: their types, parsing, path resolution and merging, as kubectl does them.
+ * Kubeconfig files: parsing, path resolution and merging, as kubectl does them.
  *
  * Pure: it reads no file. What kubectl accepts is accepted and means the same; the differences are
  * that messages name the file and the field at fault, and never quote a value which may be secret.
@@ -17,79 +17,13 @@
 import { dirname, isAbsolute, join } from "node:path";
 import { ConfigError } from "../core/errors.ts";
 import { parseYaml, YamlError } from "../core/yaml.ts";
-
-/** A merged or single kubeconfig. */
-export interface Kubeconfig {
-  /** Name of the context in force; absent if no file names one. */
-  readonly currentContext?: string;
-  readonly clusters: ReadonlyMap<string, KubeconfigCluster>;
-  readonly users: ReadonlyMap<string, KubeconfigUser>;
-  readonly contexts: ReadonlyMap<string, KubeconfigContext>;
-}
-
-/** Which server, and how to trust it. */
-export interface KubeconfigCluster {
-  /** Empty if the file says nothing. */
-  readonly server: string;
-  readonly tlsServerName?: string;
-  readonly insecureSkipTlsVerify: boolean;
-  /** Path of a PEM file. */
-  readonly certificateAuthority?: string;
-  /** PEM. */
-  readonly certificateAuthorityData?: string;
-  readonly proxyUrl?: string;
-  readonly disableCompression: boolean;
-  /** By name; the one named {@linkcode EXEC_EXTENSION} goes to exec plugins. */
-  readonly extensions: ReadonlyMap<string, unknown>;
-}
-
-/** Who we are. All fields optional: none is an anonymous user. */
-export interface KubeconfigUser {
-  /** Paths of PEM files, and their content given in the kubeconfig itself. */
-  readonly clientCertificate?: string;
-  readonly clientCertificateData?: string;
-  readonly clientKey?: string;
-  readonly clientKeyData?: string;
-  readonly token?: string;
-  /** Path of a file that holds the token and may be replaced at any time. */
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly as?: string;
-  readonly asUid?: string;
-  readonly asGroups?: readonly string[];
-  readonly asUserExtra?: Readonly<Record<string, readonly string[]>>;
-  /** A legacy, in-process auth provider: its name and settings. */
-  readonly authProvider?: {
-    readonly name: string;
-    readonly config: Readonly<Record<string, string>>;
-  };
-  readonly exec?: KubeconfigExec;
-}
-
-/** A command that prints credentials. */
-export interface KubeconfigExec {
-  readonly apiVersion: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
-  readonly installHint?: string;
-  readonly provideClusterInfo: boolean;
-  /** `Never`, `IfAvailable` or `Always`; checked when the plugin is made. */
-  readonly interactiveMode?: string;
-}
-
-/** A cluster, a user and a namespace under one name. */
-export interface KubeconfigContext {
-  /** Empty if the file says nothing. */
-  readonly cluster: string;
-  /** Empty for an anonymous user. */
-  readonly user: string;
-  readonly namespace?: string;
-}
-
-/** Name of the cluster extension that is handed to exec plugins as `spec.cluster.config`. */
-export const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
+import type {
+  Kubeconfig,
+  KubeconfigCluster,
+  KubeconfigContext,
+  KubeconfigExec,
+  KubeconfigUser,
+} from "./kubeconfig_types.ts";
 
 /**
  * Reads one kubeconfig.

@@ -13,7 +13,9 @@ import { ConfigError } from "../core/errors.ts";
 
 /** The process' variables, or what stands for them. `Deno.env` is one. */
 export interface Environment {
+  /** The value of a variable. */
   get(name: string): string | undefined;
+  /** Removes a variable; again is fine. */
   delete(name: string): void;
 }
 

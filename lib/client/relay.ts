@@ -27,13 +27,17 @@ export interface RelayOptions {
   readonly proxyUrl?: string;
   /** Not to be guessed. */
   readonly password: string;
+  /** Limits dials and the exchange before a tunnel stands. */
   readonly clock: Clock;
+  /** Gets a warning when the server can't be reached. */
   readonly log: Logger;
 }
 
 /** A relay that listens. Disposing of it cuts its connections and waits until they have ended. */
 export interface Relay extends AsyncDisposable {
+  /** Address of loopback. */
   readonly hostname: string;
+  /** Drawn by the system. */
   readonly port: number;
   /** For `proxy.url` of an HTTP client; holds the password. */
   readonly proxyUrl: string;

@@ -12,6 +12,7 @@ import { parseAll, stringify } from "@std/yaml";
 
 /** The text is not YAML. Says where and why; never quotes the text, which may hold secrets. */
 export class YamlError extends SyntaxError {
+  /** Stands before the message in a stack. */
   override readonly name = "YamlError";
   /** Line of the fault, from 1; absent if the parser gave none. */
   readonly line: number | undefined;

@@ -5,8 +5,7 @@
 
 import { deepStrictEqual, match, ok } from "node:assert/strict";
 import { createPrivateKey } from "node:crypto";
-import { InsecureTransport } from "../../lib/client/insecure_transport.ts";
-import { FetchTransport } from "../../lib/client/transport.ts";
+import { openTransport } from "../../lib/client/open_transport.ts";
 import { realClock } from "../../lib/core/clock.ts";
 import { silentLogger } from "../../lib/core/log.ts";
 import { base64, kubeconfigOf, load, testFolder } from "../support/config_fixture.ts";
@@ -24,9 +23,7 @@ const oracle = await needsKubectl(
 async function whoAmI(kubeconfig: string): Promise<unknown> {
   await using config = await load({ kubeconfig });
   const { connection: settings, credentials: source } = config;
-  using transport = settings.insecureSkipTlsVerify
-    ? new InsecureTransport({ source, settings })
-    : new FetchTransport({ source, settings, clock: realClock, log: silentLogger });
+  using transport = await openTransport({ source, settings, clock: realClock, log: silentLogger });
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
   const response = await transport.send(settings.server + path, {
     method: "POST",

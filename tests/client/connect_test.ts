@@ -6,8 +6,8 @@
 import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
 import { loadConfig, type ResolvedConfig } from "../../lib/client/config.ts";
 import type { LocalFiles } from "../../lib/client/credentials.ts";
-import { InsecureTransport } from "../../lib/client/insecure_transport.ts";
-import { FetchTransport, type Transport } from "../../lib/client/transport.ts";
+import { type OpenTransport, openTransport } from "../../lib/client/open_transport.ts";
+import type { Transport } from "../../lib/client/transport.ts";
 import { type Clock, realClock, realUuid } from "../../lib/core/clock.ts";
 import { messageOf } from "../../lib/core/errors.ts";
 import { silentLogger } from "../../lib/core/log.ts";
@@ -49,17 +49,15 @@ async function getWith(
 ): Promise<Got> {
   const kubeconfig = await folder.write("config", kubeconfigOf({ cluster, user }));
   await using config = await load({ kubeconfig, variables });
-  using transport = transportOf(config);
+  using transport = await transportOf(config);
   return await get(transport.send, config);
 }
 
 function transportOf(
   { connection: settings, credentials: source }: ResolvedConfig,
   clock: Clock = realClock,
-): { send: Transport } & Disposable {
-  return settings.insecureSkipTlsVerify
-    ? new InsecureTransport({ source, settings })
-    : new FetchTransport({ source, settings, clock, log: silentLogger });
+): Promise<OpenTransport> {
+  return openTransport({ source, settings, clock, log: silentLogger });
 }
 
 /** A server for 127.0.0.1 (or `hosts`) that answers with the name of its client. */
@@ -242,7 +240,7 @@ Deno.test("K12 connect: a rotated token and CA cost no failed request", async ()
     log: silentLogger,
     signal,
   });
-  using transport = transportOf(config, clock);
+  using transport = await transportOf(config, clock);
   strictEqual((await get(transport.send, config)).status, 200);
   [texts.token, valid] = ["B", "Bearer B"];
   // Inside the minute: the refusal makes it read again.
@@ -284,7 +282,7 @@ Deno.test("K11 connect: after a 401 a plugin's new certificate is on a new conne
   const cluster = { server: `https://127.0.0.1:${server.port}`, ...CA_DATA };
   const kubeconfig = await folder.write("config", kubeconfigOf({ cluster, user: { exec } }));
   await using config = await load({ kubeconfig });
-  using transport = transportOf(config);
+  using transport = await transportOf(config);
   strictEqual((await get(transport.send, config)).status, 200);
   await folder.write("answer", await answer("robert"));
   wanted = "robert";

@@ -13,7 +13,7 @@ import {
   parseExecCredential,
   runExecPlugin,
 } from "../../lib/client/exec_plugin.ts";
-import type { KubeconfigExec } from "../../lib/client/kubeconfig.ts";
+import type { KubeconfigExec } from "../../lib/client/kubeconfig_types.ts";
 import { realClock } from "../../lib/core/clock.ts";
 import { ConfigError } from "../../lib/core/errors.ts";
 import { silentLogger } from "../../lib/core/log.ts";

@@ -1,11 +1,11 @@
 import { deepStrictEqual, doesNotMatch, match, strictEqual, throws } from "node:assert/strict";
 import fc from "fast-check";
 import {
-  type Kubeconfig,
   mergeKubeconfigs,
   parseKubeconfig,
   splitKubeconfigVariable,
 } from "../../lib/client/kubeconfig.ts";
+import type { Kubeconfig } from "../../lib/client/kubeconfig_types.ts";
 import { ConfigError } from "../../lib/core/errors.ts";
 import { kubectl, needsKubectl } from "../support/kubectl.ts";
 
