@@ -8,7 +8,7 @@
  */
 
 import type { Clock } from "../core/clock.ts";
-import { ApiError, messageOf } from "../core/errors.ts";
+import { ApiError, isExpired, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import { needsPerson, type ReflectorVerb } from "./recovery.ts";
 
@@ -36,7 +36,10 @@ export class FailureLog {
     this.#log = log;
   }
 
-  /** A failure: an error record if a person has to act, else a warning, once per interval. */
+  /**
+   * A failure, once per interval: an error record if a person has to act, else a warning; for an
+   * expired version, which every outage of a server brings and a list cures, only information.
+   */
   failed(verb: ReflectorVerb, error: unknown, retryInMs: number): void {
     const nowMs = this.#clock.monotonicMs();
     const status = error instanceof ApiError ? { status: error.status } : {};
@@ -55,7 +58,10 @@ export class FailureLog {
     }
     this.#toldAtMs.set(sort, nowMs);
     this.#standing.set(verb, this.#standing.get(verb) ?? nowMs);
-    this.#log[needsPerson(error) ? "error" : "warn"](CANNOT[verb], fields);
+    this.#log[needsPerson(error) ? "error" : isExpired(error) ? "info" : "warn"](
+      CANNOT[verb],
+      fields,
+    );
   }
 
   /** It works. Told if the failure was told. */

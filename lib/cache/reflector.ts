@@ -158,6 +158,11 @@ class Reflection<T extends KubeObject> {
   readonly #options: ReflectOptions<T>;
   readonly #observer: ReflectorObserver;
   readonly #backoff: Backoff;
+  /**
+   * Delays of new lists, apart from those of failed requests: a server that comes back after an
+   * outage answers the first watch with 410, and that list must not wait as long as the outage did.
+   */
+  readonly #listBackoff: Backoff;
   readonly #failures: FailureLog;
   #next: Step = { type: "list", reason: "start", resourceVersion: "0" };
   #watchStartedMs = -Infinity;
@@ -170,6 +175,7 @@ class Reflection<T extends KubeObject> {
     this.#options = options;
     this.#observer = options.observer ?? {};
     this.#backoff = new Backoff({ ...BACKOFF, random: options.random });
+    this.#listBackoff = new Backoff({ ...BACKOFF, random: options.random });
     this.#failures = new FailureLog(options);
   }
 
@@ -317,12 +323,16 @@ class Reflection<T extends KubeObject> {
   #watchOver(result: WatchResult): number {
     const { end, events, lastedMs, hasWorked } = result;
     this.#observer.watchEnded?.({ end: end.type, events, durationMs: lastedMs });
-    if (hasWorked && lastedMs >= STABLE_AFTER_MS) this.#backoff.reset();
-
+    if (hasWorked && lastedMs >= STABLE_AFTER_MS) {
+      this.#backoff.reset();
+      this.#listBackoff.reset();
+    }
     const reason = end.type === "failed" ? listReasonOf(end.error) : undefined;
-    if (reason !== undefined) {
+    if (end.type === "failed" && reason !== undefined) {
       this.#next = { type: "list", reason, resourceVersion: this.#store.resourceVersion };
-    } else if (isUsualEnd(result)) {
+      return this.#failed("watch", end.error, this.#listBackoff);
+    }
+    if (isUsualEnd(result)) {
       const error = end.type === "ended" ? {} : { error: messageOf(end.error) };
       const fields = { resource: this.#options.name, events, lastedMs, ...error };
       this.#options.log.debug("Watch is over", fields);
@@ -335,9 +345,9 @@ class Reflection<T extends KubeObject> {
   }
 
   /** Tells a failure. Returns how long to wait before the next try. */
-  #failed(verb: ReflectorVerb, error: unknown): number {
+  #failed(verb: ReflectorVerb, error: unknown, backoff: Backoff = this.#backoff): number {
     const retryAfterMs = jitter(retryAfterOf(error), RETRY_AFTER_JITTER, this.#options.random);
-    const retryInMs = Math.max(this.#backoff.nextMs(), retryAfterMs);
+    const retryInMs = Math.max(backoff.nextMs(), retryAfterMs);
     this.#failures.failed(verb, error, retryInMs);
     this.#observer.failed?.({ verb, error, retryInMs });
     return retryInMs;

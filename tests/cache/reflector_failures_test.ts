@@ -70,6 +70,24 @@ Deno.test("W4 reflect() keeps its delay after a watch that broke again soon, not
   ok(await delayAfter(30_000) < 1300, "30 s of work are one");
 });
 
+Deno.test("W7 reflect() lists soon after an outage that made its version expire, and calls it no warning", async () => {
+  const clock = new SimClock();
+  const downUntilMs = 60_000;
+  await using run = reflecting(clock, {
+    watch(call) {
+      if (clock.monotonicMs() < downUntilMs) {
+        return failing(new ConnectionError("Connection refused"));
+      }
+      return call.resourceVersion === "10" ? failing(refusal(410)) : open(clock, call);
+    },
+    list: (_, turn) => listOf([], String(10 + turn)),
+  });
+  await clock.runUntil(() => run.health.lists === 2, { limitMs: downUntilMs + 31_500 });
+  ok((gaps(run.calls.slice(-3))[0] ?? 0) <= 1200, gaps(run.calls).join());
+  const told = run.records.filter(({ level }) => level !== "debug");
+  deepStrictEqual(told.map(({ level }) => level), ["warn", "info"]);
+});
+
 Deno.test("W6 reflect() outlives every failure of a list, serving the old state meanwhile", async () => {
   const clock = new SimClock();
   const unparsable = new SyntaxError("Unexpected end of JSON input");
