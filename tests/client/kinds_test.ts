@@ -1,12 +1,22 @@
 import { deepStrictEqual, strictEqual, throws } from "node:assert/strict";
 import {
+  BUILT_IN_KINDS,
+  CORE_EVENTS,
   CUSTOM_RESOURCE_DEFINITIONS,
   type CustomResourceDefinition,
   defineKind,
   type Deployment,
   DEPLOYMENTS,
   type Event,
+  EVENTS,
+  HORIZONTAL_POD_AUTOSCALERS,
+  HORIZONTAL_POD_AUTOSCALERS_V1,
+  type HorizontalPodAutoscaler,
+  type HorizontalPodAutoscalerV1,
+  isBuiltInKind,
   type Lease,
+  PODS,
+  ROLES,
 } from "../../lib/client/kinds.ts";
 import { AssertionError } from "../../lib/core/errors.ts";
 
@@ -59,4 +69,25 @@ Deno.test("defineKind() fills in what was not said and refuses names that would 
 Deno.test("built-in kinds know that they are", () => {
   strictEqual(DEPLOYMENTS.isBuiltIn, true);
   strictEqual(CUSTOM_RESOURCE_DEFINITIONS.scope, "Cluster");
+  strictEqual(isBuiltInKind({ group: "apps", kind: "Deployment" }), true);
+  strictEqual(isBuiltInKind({ group: "gateway.networking.k8s.io", kind: "Gateway" }), false);
+});
+
+Deno.test("BUILT_IN_KINDS has each kind of each version once, with its scope and subresources", () => {
+  const names = BUILT_IN_KINDS.map(({ gvk }) => `${gvk.group}/${gvk.version} ${gvk.kind}`);
+  strictEqual(new Set(names).size, names.length);
+  strictEqual(names.length > 60, true);
+  strictEqual(BUILT_IN_KINDS.includes(DEPLOYMENTS), true);
+  deepStrictEqual(DEPLOYMENTS.subresources, ["scale", "status"]);
+  strictEqual(PODS.subresources.includes("eviction"), true);
+  deepStrictEqual(ROLES.subresources, []);
+});
+
+Deno.test("two kinds of one name are two definitions with types of their own", () => {
+  deepStrictEqual([EVENTS.gvk.group, CORE_EVENTS.gvk.group], ["events.k8s.io", ""]);
+  const versions = [HORIZONTAL_POD_AUTOSCALERS, HORIZONTAL_POD_AUTOSCALERS_V1];
+  deepStrictEqual(versions.map(({ gvk }) => gvk.version), ["v2", "v1"]);
+  type Target = "targetCPUUtilizationPercentage";
+  same<Target extends keyof NonNullable<HorizontalPodAutoscalerV1["spec"]> ? 1 : 0, 1>(true);
+  same<Target extends keyof NonNullable<HorizontalPodAutoscaler["spec"]> ? 1 : 0, 0>(true);
 });

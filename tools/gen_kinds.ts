@@ -1,0 +1,267 @@
+/**
+ * Generates the table of built-in kinds from the discovery of a real API server:
+ *
+ *     deno run --allow-run=kubectl,deno --allow-read --allow-env --allow-write=lib/client \
+ *       tools/gen_kinds.ts
+ *
+ * It asks the server of the current kubeconfig context, through kubectl, and takes the types from
+ * `@kubernetes/client-node`. That server should serve what servers do by default: kinds of alpha and
+ * beta versions, which an administrator must turn on, are for discovery, not for the table. The
+ * output depends on the server's and the package's version only.
+ *
+ * @module
+ */
+
+import { isJsonObject, type Json, type JsonObject } from "../lib/core/json.ts";
+
+/** Folder of the generated files. */
+const OUT = "lib/client";
+
+/** Resources of which no definition would be of use. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  // Never stored: what a POST of it answers is no Binding. `pods/binding` does the same.
+  "bindings",
+]);
+
+/** One kind that the server serves. */
+export interface ServedKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: string;
+  readonly subresources: readonly string[];
+}
+
+/** A kind with the names that it has in TypeScript. */
+interface NamedKind extends ServedKind {
+  /** `Deployment`. */
+  readonly type: string;
+  /** `DEPLOYMENTS`. */
+  readonly constant: string;
+  /** Its class in client-node: `V1Deployment`. */
+  readonly source: string;
+}
+
+function list(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+function text(value: Json | undefined): string {
+  if (typeof value !== "string") throw new Error(`Cannot use ${JSON.stringify(value)} as a name`);
+  return value;
+}
+
+/** The kinds of an APIGroupDiscoveryList, in its order. */
+export function kindsOf(discovery: JsonObject): ServedKind[] {
+  return list(discovery["items"]).flatMap(({ metadata, versions }) => {
+    const group = isJsonObject(metadata) ? String(metadata["name"] ?? "") : "";
+    return list(versions).flatMap((served) =>
+      list(served["resources"]).map((resource) => ({
+        group,
+        version: text(served["version"]),
+        kind: text(
+          isJsonObject(resource["responseKind"]) ? resource["responseKind"]["kind"] : null,
+        ),
+        plural: text(resource["resource"]),
+        scope: text(resource["scope"]),
+        subresources: list(resource["subresources"]).map((each) => text(each["subresource"])),
+      }))
+    );
+  }).filter(({ plural }) => !LEFT_OUT.has(plural));
+}
+
+/**
+ * The constant's name, from the kind's words and the plural's ending: `NETWORK_POLICIES`.
+ *
+ * @example
+ * ```ts
+ * import { strictEqual } from "node:assert/strict";
+ * strictEqual(constantOf("NetworkPolicy", "networkpolicies"), "NETWORK_POLICIES");
+ * strictEqual(constantOf("CSIDriver", "csidrivers"), "CSI_DRIVERS");
+ * ```
+ */
+export function constantOf(kind: string, plural: string): string {
+  let common = 0;
+  while (common < kind.length && kind[common]?.toLowerCase() === plural[common]) common++;
+  const words = kind.slice(0, common).match(/[A-Z]+(?=[A-Z][a-z])|[A-Z][a-z]+|[A-Z]+/g) ?? [];
+  return `${words.join("_")}${plural.slice(common)}`.toUpperCase();
+}
+
+/**
+ * Gives each kind its names. The first version of a group's kind is the preferred one and has the
+ * plain name; others get their version. `Event` exists in two groups, of which the newer one has
+ * the plain name.
+ */
+export function named(kinds: readonly ServedKind[], classes: ReadonlySet<string>): NamedKind[] {
+  const seen = new Set<string>();
+  return kinds.map((served) => {
+    const { group, version, kind, plural } = served;
+    const isOldEvent = group === "" && kind === "Event";
+    const isPreferred = !seen.has(`${group}/${kind}`);
+    seen.add(`${group}/${kind}`);
+    const suffix = isPreferred ? "" : `_${version.toUpperCase()}`;
+    return {
+      ...served,
+      type: `${isOldEvent ? "Core" : ""}${kind}${suffix.replace("_", "")}`,
+      constant: `${isOldEvent ? "CORE_" : ""}${constantOf(kind, plural)}${suffix}`,
+      source: classOf(served, classes),
+    };
+  });
+}
+
+/** The class of client-node; where several groups have the kind its name starts with the group. */
+function classOf({ group, version, kind }: ServedKind, classes: ReadonlySet<string>): string {
+  const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);
+  const plain = `${capital(version)}${kind}`;
+  const grouped = `${capital((group || "core").split(".")[0] ?? "")}${plain}`;
+  const found = [plain, grouped].find((name) => classes.has(name));
+  if (found === undefined) throw new Error(`Cannot find ${plain} or ${grouped} in client-node`);
+  return found;
+}
+
+const apiVersion = ({ group, version }: ServedKind) =>
+  group === "" ? version : `${group}/${version}`;
+
+function header(summary: string, server: string): string {
+  return `/**
+ * ${summary}
+ *
+ * Generated by tools/gen_kinds.ts from the discovery of Kubernetes ${server}; do not edit.
+ *
+ * @module
+ */
+
+`;
+}
+
+/** The table of names, without any type. */
+export function tableText(kinds: readonly NamedKind[], server: string): string {
+  const rows = kinds.map((each) =>
+    `  [${
+      [apiVersion(each), each.kind, each.plural, each.scope, each.subresources.join(" ")]
+        .map((cell) => JSON.stringify(cell)).join(", ")
+    }],`
+  );
+  return header("The kinds that API servers serve by default, as data.", server) +
+    `import type { Scope } from "./kind_definition.ts";
+
+/** Version, kind, plural, scope and the subresources with blanks between. */
+export type BuiltInRow = readonly [
+  apiVersion: string,
+  kind: string,
+  plural: string,
+  scope: Scope,
+  subresources: string,
+];
+
+/** One row a kind; of several versions of a kind, the preferred one comes first. */
+export const BUILT_IN_TABLE: readonly BuiltInRow[] = [
+${rows.join("\n")}
+];
+`;
+}
+
+/** The types of objects. */
+export function typesText(kinds: readonly NamedKind[], server: string): string {
+  const classes = [...new Set(kinds.map(({ source }) => source))].sort();
+  const types = kinds.map((each) =>
+    `/** \`${apiVersion(each)}\` ${each.kind}. */
+export type ${each.type} = BuiltIn<${each.source}>;
+`
+  );
+  return header("The types of built-in kinds' objects.", server) +
+    `import type { ${classes.join(", ")} } from "@kubernetes/client-node";
+import type { BuiltIn } from "./kind_definition.ts";
+
+${types.join("")}`;
+}
+
+/** The definitions. */
+export function kindsText(kinds: readonly NamedKind[], server: string): string {
+  const constants = kinds.map((each) =>
+    `/** The kind ${each.kind} of \`${apiVersion(each)}\`. */
+export const ${each.constant}: KindDefinition<types.${each.type}> = define("${
+      apiVersion(each)
+    }", "${each.kind}");
+`
+  );
+  return header("The definitions of built-in kinds.", server) +
+    `import type { KubeObject } from "../core/objects.ts";
+import { builtInKinds } from "./builtin_registry.ts";
+import type * as types from "./builtin_types.ts";
+import type { KindDefinition } from "./kind_definition.ts";
+
+const { define, all } = builtInKinds();
+
+${constants.join("")}
+/** All kinds above; of several versions of a kind, the preferred one comes first. */
+export const BUILT_IN_KINDS: readonly KindDefinition<KubeObject>[] = all;
+`;
+}
+
+async function run(command: string, args: readonly string[], input = ""): Promise<string> {
+  const child = new Deno.Command(command, {
+    args: [...args],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(input));
+  await writer.close();
+  const { success, stdout } = await child.output();
+  if (!success) throw new Error(`Cannot run ${command} ${args.join(" ")}`);
+  return new TextDecoder().decode(stdout);
+}
+
+async function discovered(path: string): Promise<JsonObject> {
+  const value: unknown = JSON.parse(await run("kubectl", ["get", "--raw", path]));
+  if (!isJsonObject(value)) throw new Error(`Cannot use ${path}: it is no JSON object`);
+  return value;
+}
+
+/** Discovery in the legacy form, which is what kubectl's --raw asks for, as an aggregated list. */
+async function discover(): Promise<JsonObject> {
+  const groups = list((await discovered("/apis"))["groups"]).map(({ name, versions }) => ({
+    name: text(name),
+    versions: list(versions).map(({ version }) => text(version)),
+  }));
+  const items: Json[] = [];
+  for (const { name, versions } of [{ name: "", versions: ["v1"] }, ...groups]) {
+    const served: Json[] = [];
+    for (const version of versions) {
+      const path = name === "" ? `/api/${version}` : `/apis/${name}/${version}`;
+      served.push({ version, resources: nested(list((await discovered(path))["resources"])) });
+    }
+    items.push({ metadata: { name }, versions: served });
+  }
+  return { items };
+}
+
+/** Legacy lists have subresources beside their resources, as `pods/log`. */
+function nested(resources: readonly JsonObject[]): Json[] {
+  const names = resources.map(({ name }) => text(name));
+  return resources.filter(({ name }) => !text(name).includes("/")).map((resource) => ({
+    resource: text(resource["name"]),
+    responseKind: { kind: text(resource["kind"]) },
+    scope: resource["namespaced"] === true ? "Namespaced" : "Cluster",
+    subresources: names.filter((name) => name.startsWith(`${resource["name"]}/`))
+      .map((name) => ({ subresource: name.slice(name.indexOf("/") + 1) })),
+  }));
+}
+
+async function main(): Promise<void> {
+  const server = text((await discovered("/version"))["gitVersion"]);
+  const classes = new Set(Object.keys(await import("@kubernetes/client-node")));
+  const kinds = named(kindsOf(await discover()), classes);
+  const write = async (file: string, content: string) => {
+    const formatted = await run(Deno.execPath(), ["fmt", "--ext=ts", "-"], content);
+    await Deno.writeTextFile(`${OUT}/${file}`, formatted);
+  };
+  await write("builtin_table.ts", tableText(kinds, server));
+  await write("builtin_types.ts", typesText(kinds, server));
+  await write("builtin_kinds.ts", kindsText(kinds, server));
+}
+
+if (import.meta.main) await main();
