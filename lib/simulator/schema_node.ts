@@ -139,6 +139,16 @@ export class SchemaNode {
     return strings(this.json["x-kubernetes-list-map-keys"]);
   }
 
+  /** How a strategic merge patch treats this place. */
+  get patchStrategies(): readonly string[] {
+    return this.#text("x-kubernetes-patch-strategy")?.split(",") ?? [];
+  }
+
+  /** Name of the item field by which a strategic merge patch tells items apart. */
+  get patchMergeKey(): string | undefined {
+    return this.#text("x-kubernetes-patch-merge-key");
+  }
+
   /** True if the object has one owner as a whole (`x-kubernetes-map-type: atomic`). */
   get isAtomicMap(): boolean {
     return this.json["x-kubernetes-map-type"] === "atomic";
