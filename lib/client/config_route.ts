@@ -65,10 +65,10 @@ export function routeTo(server: URL, options: RouteOptions): Route {
   if (!isTls || serverName === undefined || serverName === target.hostname) {
     return directRoute(server, proxyUrl);
   }
-  if (proxyUrl?.startsWith("socks5:")) {
+  if (proxyUrl?.startsWith("https:")) {
     throw new ConfigError(
-      `Cannot use cluster "${name}": tls-server-name together with a socks5 proxy is not ` +
-        "supported; use an http proxy, or a server whose certificate names its address",
+      `Cannot use cluster "${name}": tls-server-name together with an https proxy is not supported; ` +
+        "use an http or socks5 proxy, or a server whose certificate names its address",
     );
   }
   const { uuid, clock, log } = options;

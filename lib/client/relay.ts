@@ -16,6 +16,8 @@
 import { type Clock, withDeadline } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
+import { hostOf, portOf } from "./proxy.ts";
+import { closeConnection, openTunnel, readHead, writeAll } from "./tunnel.ts";
 
 /** What a relay is for. */
 export interface RelayOptions {
@@ -23,7 +25,7 @@ export interface RelayOptions {
   readonly serverName: string;
   /** What is dialled in its place. */
   readonly target: { readonly hostname: string; readonly port: number };
-  /** HTTP proxy through which the target is reached, if it is not dialled directly. */
+  /** `http` or `socks5` proxy through which the target is reached, if there is one. */
   readonly proxyUrl?: string;
   /** Not to be guessed. */
   readonly password: string;
@@ -43,12 +45,8 @@ export interface Relay extends AsyncDisposable {
   readonly proxyUrl: string;
 }
 
-/** Time to say CONNECT, and to be answered by a proxy in front, in milliseconds. */
-const HEAD_LIMIT_MS = 10_000;
 /** Time to reach the server, in milliseconds; client-go gives a dial the same. */
 const DIAL_LIMIT_MS = 30_000;
-/** Longest head of a request or an answer, in bytes; ours take a few hundred. */
-const HEAD_MAX_BYTES = 8192;
 
 /** Starts a relay on a free port of loopback. */
 export function startRelay(options: RelayOptions): Relay {
@@ -91,12 +89,12 @@ async function serveClient(
   const { log, serverName } = options;
   let server: Deno.Conn | undefined;
   const cut = () => {
-    close(client);
-    if (server !== undefined) close(server);
+    closeConnection(client);
+    if (server !== undefined) closeConnection(server);
   };
   signal.addEventListener("abort", cut, { once: true });
   try {
-    const refusal = refusalOf(await headOf(client, options.clock, signal), options);
+    const refusal = refusalOf(await readHead(client, { clock: options.clock, signal }), options);
     if (refusal !== undefined) {
       await writeAll(client, `HTTP/1.1 ${refusal}\r\ncontent-length: 0\r\n\r\n`);
       return;
@@ -138,73 +136,20 @@ async function dial(
   { target, proxyUrl, clock }: RelayOptions,
   signal: AbortSignal,
 ): Promise<Deno.Conn> {
-  const limits = { action: "reaching the API server", limitMs: DIAL_LIMIT_MS, clock, signal };
-  if (proxyUrl === undefined) {
-    return await withDeadline((signal) => Deno.connect({ ...target, signal }), limits);
-  }
-  const proxy = new URL(proxyUrl);
-  const hostname = proxy.hostname.replace(/^\[(.*)\]$/, "$1");
-  const port = Number(proxy.port) || (proxy.protocol === "https:" ? 443 : 80);
-  const connection = proxy.protocol === "https:"
-    ? await Deno.connectTls({ hostname, port })
-    : await withDeadline((signal) => Deno.connect({ hostname, port, signal }), limits);
+  const proxy = proxyUrl === undefined ? undefined : new URL(proxyUrl);
+  const first = proxy === undefined ? target : { hostname: hostOf(proxy), port: portOf(proxy) };
+  const connection = await withDeadline(
+    (signal) => Deno.connect({ ...first, signal }),
+    { action: "connecting", limitMs: DIAL_LIMIT_MS, clock, signal },
+  );
+  if (proxy === undefined) return connection;
   try {
-    await tunnel(connection, { target, proxy, clock, signal });
+    await openTunnel(connection, { target, proxy, clock, signal });
     return connection;
   } catch (error) {
-    close(connection);
+    closeConnection(connection);
     throw error;
   }
-}
-
-/** Asks the proxy at the other end of `connection` for a tunnel to `target`. */
-async function tunnel(
-  connection: Deno.Conn,
-  { target, proxy, clock, signal }: {
-    target: RelayOptions["target"];
-    proxy: URL;
-    clock: Clock;
-    signal: AbortSignal;
-  },
-): Promise<void> {
-  const host = target.hostname.includes(":") ? `[${target.hostname}]` : target.hostname;
-  const login = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
-  const authorization = login === ":" ? "" : `proxy-authorization: Basic ${btoa(login)}\r\n`;
-  await writeAll(
-    connection,
-    `CONNECT ${host}:${target.port} HTTP/1.1\r\nhost: ${host}:${target.port}\r\n${authorization}\r\n`,
-  );
-  const [statusLine = ""] = (await headOf(connection, clock, signal)).split("\r\n");
-  if (!/^HTTP\/1\.[01] 2\d\d/.test(statusLine)) {
-    throw new Error(`The proxy answered "${statusLine.slice(0, 60)}"`);
-  }
-}
-
-/**
- * Reads up to the empty line. Nothing follows it before we have answered: TLS starts with the
- * client's hello, which waits for our 200, and the server's for that.
- */
-async function headOf(connection: Deno.Conn, clock: Clock, signal: AbortSignal): Promise<string> {
-  const read = async (signal: AbortSignal) => {
-    const end = () => close(connection);
-    signal.addEventListener("abort", end, { once: true });
-    try {
-      const decoder = new TextDecoder();
-      const buffer = new Uint8Array(HEAD_MAX_BYTES);
-      for (let text = "";;) {
-        const count = await connection.read(buffer);
-        signal.throwIfAborted();
-        if (count === null) throw new Error("The connection ended inside the head");
-        text += decoder.decode(buffer.subarray(0, count), { stream: true });
-        if (text.endsWith("\r\n\r\n")) return text;
-        if (text.length >= HEAD_MAX_BYTES) throw new Error("The head is too long");
-      }
-    } finally {
-      signal.removeEventListener("abort", end);
-    }
-  };
-  const limits = { action: "reading the head", limitMs: HEAD_LIMIT_MS, clock, signal };
-  return await withDeadline(read, limits);
 }
 
 /** Copies both ways until one side ends. */
@@ -214,23 +159,9 @@ async function joinBoth(a: Deno.Conn, b: Deno.Conn): Promise<void> {
       await from.readable.pipeTo(to.writable);
     } finally {
       // A tunnel of which one direction has ended carries no HTTP any more.
-      close(from);
-      close(to);
+      closeConnection(from);
+      closeConnection(to);
     }
   };
   await Promise.allSettled([copy(a, b), copy(b, a)]);
-}
-
-async function writeAll(connection: Deno.Conn, text: string): Promise<void> {
-  const bytes = new TextEncoder().encode(text);
-  for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-}
-
-/** Closes, if it is not closed already: both sides and the streams on them may have come first. */
-function close(connection: Deno.Conn): void {
-  try {
-    connection.close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error;
-  }
 }

@@ -243,6 +243,10 @@ Deno.test("loadConfig() refuses what contradicts itself or is damaged, without a
   await refuses("K6", { "proxy-url": "ftp://u:SECRET@p" }, {}, /its scheme is "ftp"/);
   await refuses("K6", { "proxy-url": "p:3128" }, {}, /proxy-url/);
   await refuses("K5", { "tls-server-name": "a b" }, {}, /not a host name/);
+  const named = { "tls-server-name": "b", "proxy-url": "https://u:SECRET@p" };
+  await refuses("K5", named, {}, /tls-server-name together with an https proxy is not supported/);
+  const insecure = { "insecure-skip-tls-verify": true, "proxy-url": "http://u:SECRET@p" };
+  await refuses("K7", insecure, {}, /through a proxy is not supported/);
   await refuses("server", { server: "" }, {}, /there is none/);
   await refuses("server", { server: "https://u:SECRET@a" }, {}, /a user name or password/);
   await refuses("token", {}, { token: "SECRET abc" }, /odd character/);

@@ -143,15 +143,20 @@ Deno.test("K5 K6 connect: tls-server-name through a proxy reaches the address, v
   await using folder = await testFolder();
   await using server = await nameServer(["api.test"]);
   await using proxy = startConnectProxy();
-  const cluster = {
-    server: `https://127.0.0.1:${server.port}`,
+  const target = `127.0.0.1:${server.port}`;
+  const clusterBy = (scheme: string) => ({
+    server: `https://${target}`,
     "tls-server-name": "api.test",
-    "proxy-url": `http://u:p%40@127.0.0.1:${proxy.port}`,
+    "proxy-url": `${scheme}127.0.0.1:${proxy.port}`,
     ...CA_DATA,
-  };
-  strictEqual((await getWith(folder, cluster, { token: "t" })).body, "Bearer t");
+  });
+  for (const scheme of ["http://u:p%40@", "socks5://u:p%40@", "socks5://"]) {
+    strictEqual((await getWith(folder, clusterBy(scheme), { token: "t" })).body, "Bearer t");
+  }
   deepStrictEqual(proxy.requests, [
-    { target: `127.0.0.1:${server.port}`, authorization: `Basic ${btoa("u:p@")}` },
+    { target, authorization: `Basic ${btoa("u:p@")}` },
+    { target, authorization: "u:p@", socks: true },
+    { target, socks: true },
   ]);
 });
 

@@ -8,7 +8,7 @@
 export interface ProxiedRequest {
   /** `host:port` */
   readonly target: string;
-  /** Value of `Proxy-Authorization`, if there was one. */
+  /** Value of `Proxy-Authorization`, or SOCKS5's `user:password`, if there was one. */
   readonly authorization?: string;
   /** It came by SOCKS5. */
   readonly socks?: true;
@@ -29,7 +29,7 @@ export function startConnectProxy(): ConnectProxy {
   const serve = async (client: Deno.Conn) => {
     open.add(client);
     const first = await readSome(client);
-    const request = first[0] === 5 ? await socksRequest(client) : httpRequest(first);
+    const request = first[0] === 5 ? await socksRequest(client, first) : httpRequest(first);
     requests.push(request);
     const port = Number(request.target.slice(request.target.lastIndexOf(":") + 1));
     const server = await Deno.connect({ hostname: "127.0.0.1", port });
@@ -72,17 +72,26 @@ function httpRequest(head: Uint8Array): ProxiedRequest {
   return { target, ...(authorization !== undefined && { authorization }) };
 }
 
-/** After the greeting: takes no authentication, then reads an IPv4 or named target. */
-async function socksRequest(client: Deno.Conn): Promise<ProxiedRequest> {
-  await client.write(Uint8Array.of(5, 0));
+/** After the greeting: takes the way of authentication offered, then a target. */
+async function socksRequest(client: Deno.Conn, greeting: Uint8Array): Promise<ProxiedRequest> {
+  const method = greeting[2] ?? 0;
+  await client.write(Uint8Array.of(5, method));
+  const decoder = new TextDecoder();
+  let authorization: string | undefined;
+  if (method === 2) {
+    const login = await readSome(client);
+    const split = 2 + (login[1] ?? 0);
+    const [user, password] = [login.subarray(2, split), login.subarray(split + 1)];
+    authorization = `${decoder.decode(user)}:${decoder.decode(password)}`;
+    await client.write(Uint8Array.of(1, 0));
+  }
   const bytes = await readSome(client);
   const isName = bytes[3] === 3;
   const end = isName ? 5 + (bytes[4] ?? 0) : 8;
-  const host = isName
-    ? new TextDecoder().decode(bytes.subarray(5, end))
-    : bytes.subarray(4, end).join(".");
+  const host = isName ? decoder.decode(bytes.subarray(5, end)) : bytes.subarray(4, end).join(".");
   const port = (bytes[end] ?? 0) * 256 + (bytes[end + 1] ?? 0);
-  return { target: `${host}:${port}`, socks: true };
+  const target = `${host}:${port}`;
+  return { target, socks: true, ...(authorization !== undefined && { authorization }) };
 }
 
 /** The streams may have closed it already. */
