@@ -258,6 +258,8 @@ Deno.test("reflect() refuses a list older than it asked for, until the latest st
   await clock.advance(10_000);
   deepStrictEqual(asked(run.calls), ["list:0", "watch:10", "list:10", "list:", "watch:12"]);
   deepStrictEqual(run.changes, ["added a@10"]); // Never told that `a` was gone.
+  ok((gaps(run.calls)[2] ?? 0) >= 800);
+  ok(run.records.some(({ level, fields }) => level === "warn" && fields.verb === "list"));
 });
 
 Deno.test("reflect() takes the latest state of a server that was restored, though it is older", async () => {

@@ -9,6 +9,7 @@ import {
   errorEvent,
   failing,
   gaps,
+  listOf,
   open,
   reflecting,
   type Script,
@@ -126,4 +127,20 @@ Deno.test("W4 reflect() takes no slow failure for a stable watch", async () => {
   await clock.advance(10 * 60_000);
   const delays = gaps(run.calls.slice(1)).map((ms) => ms - 40_000);
   ok((delays.at(-1) ?? 0) >= 20_000, delays.join());
+});
+
+Deno.test("W7 reflect() lists soon again after a watch that was stable, however often it had to before", async () => {
+  const clock = new SimClock();
+  const stableAt = 6;
+  await using run = reflecting(clock, {
+    list: (_, turn) => listOf([], String(10 + turn)),
+    async *watch(call, turn) {
+      yield bookmark(10 + turn);
+      if (turn === stableAt) await clock.sleep(40_000, call);
+      yield errorEvent(410);
+    },
+  });
+  await clock.runUntil(() => run.health.watches === stableAt + 2, { limitMs: 300_000 });
+  const delays = gaps(run.calls.slice(1)).filter((ms) => ms > 0).map((ms) => ms % 40_000);
+  ok((delays[stableAt - 1] ?? 0) >= 20_000 && (delays[stableAt] ?? 0) <= 1200, delays.join());
 });
