@@ -22,23 +22,28 @@ export interface ListWatch<T> {
 
 /** Options of {@linkcode ListWatch.list}. */
 export interface ListCall {
+  /** Where to start: `undefined` for the newest, `"0"` for whatever the server has at hand. */
   resourceVersion?: string;
   /**
    * Goes to the server as it is. Without it, a list in pages means exactly that version: the state
    * that is known already, or 410.
    */
   resourceVersionMatch?: "NotOlderThan";
+  /** Ends the call. */
   signal: AbortSignal;
 }
 
 /** Options of {@linkcode ListWatch.watch}. */
 export interface WatchCall {
+  /** Version after which changes are asked for. */
   resourceVersion: string;
+  /** How long the server should let the watch run, in seconds. */
   timeoutSeconds: number;
   /**
    * To be called when the server has accepted the watch (its headers are in), by sources that can
    * tell. Without it a quiet watch is known to work only by its first event or bookmark.
    */
   onOpen: () => void;
+  /** Ends the watch. */
   signal: AbortSignal;
 }

@@ -54,8 +54,11 @@ export type { ListCall, ListWatch, WatchCall } from "./list_watch.ts";
 export interface ReflectOptions<T> {
   /** What is reflected, for logs: `foos.samplecontroller.k8s.io`. */
   readonly name: string;
+  /** For pauses, deadlines and intervals. */
   readonly clock: Clock;
+  /** For jitter and the watch's length. */
   readonly random: Random;
+  /** Takes what went wrong and when it was over. */
   readonly log: Logger;
   /**
    * Told all changes, in order, right after the store has them; once for the first list even if it

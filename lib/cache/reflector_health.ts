@@ -32,6 +32,7 @@ export interface ReflectorObserver {
 
 /** A failure that has not been followed by a success of the same verb. */
 export interface StandingFailure {
+  /** What was being done. */
   readonly verb: ReflectorVerb;
   /** Monotonic time of the first failure in a row. */
   readonly sinceMs: number;

@@ -56,9 +56,13 @@ export interface SharedInformerOptions<T> extends Omit<StoreOptions<T>, "log"> {
   readonly resyncMs?: number;
   /** How long a watch may be silent: see `ReflectOptions`. */
   readonly inactivityMs?: number;
+  /** As the reflector's. */
   readonly clock: Clock;
+  /** As the reflector's. */
   readonly random: Random;
+  /** As the reflector's. */
   readonly log: Logger;
+  /** Told what the informer and its reflector do. */
   readonly observer?: InformerObserver;
 }
 

@@ -46,7 +46,7 @@ export const realClock: Clock = {
 };
 
 /** The machine's chance. */
-export const realRandom: Random = () => Math.random();
+export const realRandom: Random = (): number => Math.random();
 
 /** A random UUID of the machine. */
 export const realUuid = (): string => crypto.randomUUID();
@@ -91,7 +91,9 @@ export async function withDeadline<R>(
 
 /** A signal of one's own below a longer-lived one; see {@linkcode abortScope}. */
 export interface AbortScope extends Disposable {
+  /** Aborts with the parent, by `abort`, or when the scope is left. */
   readonly signal: AbortSignal;
+  /** Aborts the scope's signal alone; the parent goes on. */
   abort(reason: unknown): void;
 }
 

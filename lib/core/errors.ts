@@ -33,20 +33,31 @@ export type ApiReason =
 
 /** One reason inside a Status, usually about one field. */
 export interface StatusCause {
+  /** Machine-readable reason, such as `FieldValueRequired`. */
   reason?: string;
+  /** For people. */
   message?: string;
+  /** Path of the field at fault, as `spec.replicas`. */
   field?: string;
 }
 
 /** The body with which the API server reports a failure (`kind: Status`). */
 export interface Status {
+  /** Always `Status`. */
   kind: "Status";
+  /** Always `v1`. */
   apiVersion: "v1";
+  /** Metadata of a list: mostly empty. */
   metadata: { resourceVersion?: string; continue?: string };
+  /** Whether the request had its effect. */
   status: "Success" | "Failure";
+  /** For people. */
   message?: string;
+  /** Machine-readable reason. */
   reason?: ApiReason;
+  /** HTTP status code, again. */
   code?: number;
+  /** What it is about, and for how long to stay away. */
   details?: {
     name?: string;
     group?: string;
@@ -87,6 +98,7 @@ export interface ApiErrorFields {
  * ```
  */
 export class ApiError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "ApiError";
   /** HTTP status code. */
   readonly status: number;
@@ -156,6 +168,7 @@ export type ConnectionStage = "connect" | "send" | "body";
  * The request may or may not have had its effect, unless `stage` says more.
  */
 export class ConnectionError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "ConnectionError";
   /**
    * `connect`: nothing was sent, so nothing happened. `send`: no byte of an answer came; the server
@@ -177,11 +190,13 @@ export class ConnectionError extends Error {
  * that throws this is cured by a new list, not by resuming.
  */
 export class ProtocolError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "ProtocolError";
 }
 
 /** A wait of ours took longer than its limit. `limitMs` is that limit. */
 export class DeadlineError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "DeadlineError";
   /** The limit that passed, in milliseconds. */
   readonly limitMs: number;
@@ -195,11 +210,13 @@ export class DeadlineError extends Error {
 
 /** The configuration can't be used; the message names the value at fault and the remedy. */
 export class ConfigError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "ConfigError";
 }
 
 /** The program, not its input, is wrong. Never caught to go on. */
 export class AssertionError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "AssertionError";
 }
 

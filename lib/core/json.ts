@@ -13,6 +13,7 @@ export type Json = null | boolean | number | string | Json[] | JsonObject;
 
 /** A JSON object. */
 export interface JsonObject {
+  /** Any member. */
   [key: string]: Json;
 }
 

@@ -13,9 +13,13 @@ export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Takes log records. The message is a constant; what varies is in `fields`. */
 export interface Logger {
+  /** For whoever looks for a fault. */
   debug(message: string, fields?: LogFields): void;
+  /** What happened, in normal operation. */
   info(message: string, fields?: LogFields): void;
+  /** What needs a look, though work goes on. */
   warn(message: string, fields?: LogFields): void;
+  /** What failed. */
   error(message: string, fields?: LogFields): void;
 }
 

@@ -11,67 +11,103 @@ import { assert } from "./errors.ts";
 
 /** Group, version and kind of an object. The core group is `""`. */
 export interface GroupVersionKind {
+  /** API group; `""` is the core group. */
   readonly group: string;
+  /** API version, as `v1alpha1`. */
   readonly version: string;
+  /** Kind, as `Deployment`. */
   readonly kind: string;
 }
 
 /** Group, version and plural resource name, as they stand in a path. The core group is `""`. */
 export interface GroupVersionResource {
+  /** API group; `""` is the core group. */
   readonly group: string;
+  /** API version, as `v1alpha1`. */
   readonly version: string;
+  /** Plural resource name, as `deployments`. */
   readonly resource: string;
 }
 
 /** A reference from a dependent to its owner in the same namespace (or to a cluster-scoped one). */
 export interface OwnerReference {
+  /** Group and version of the owner, as `apps/v1`. */
   apiVersion: string;
+  /** Kind of the owner. */
   kind: string;
+  /** Name of the owner. */
   name: string;
+  /** Identity of the owner: a recreated one of the same name is another. */
   uid: string;
+  /** True for the one owner that manages the dependent. */
   controller?: boolean;
+  /** True if the owner, deleted in the foreground, waits for the dependent. */
   blockOwnerDeletion?: boolean;
 }
 
 /** Who manages which fields; written by the server. */
 export interface ManagedFieldsEntry {
+  /** Who wrote the fields: the field manager or the user agent. */
   manager?: string;
+  /** Whether by server-side apply or by any other write. */
   operation?: "Apply" | "Update";
+  /** Version in which the fields are named. */
   apiVersion?: string;
+  /** When, RFC 3339. */
   time?: string;
+  /** Format of `fieldsV1`. */
   fieldsType?: "FieldsV1";
+  /** The fields, as a trie. */
   fieldsV1?: Record<string, unknown>;
+  /** Subresource of the write; absent for the object itself. */
   subresource?: string;
 }
 
 /** Metadata that a caller may set. */
 export interface DraftMeta {
+  /** Name; required unless `generateName` is given. */
   name?: string;
+  /** Prefix of a name that the server completes. */
   generateName?: string;
+  /** Namespace; absent for cluster-scoped kinds. */
   namespace?: string;
+  /** Labels, which selectors match. */
   labels?: Record<string, string>;
+  /** Annotations, which none matches. */
   annotations?: Record<string, string>;
+  /** Owners, with which the object is garbage-collected. */
   ownerReferences?: OwnerReference[];
+  /** What must be done before the object may go. */
   finalizers?: string[];
 }
 
 /** Metadata of an object that the server has stored. Timestamps are strings, as on the wire. */
 export interface ObjectMeta extends DraftMeta {
+  /** Name, unique in its namespace and kind at any one time. */
   name: string;
+  /** Identity: never given to another object. */
   uid: string;
   /** Opaque, but for {@linkcode compareResourceVersions}. */
   resourceVersion: string;
+  /** When the server stored it first, RFC 3339. */
   creationTimestamp: string;
+  /** Counts changes of the spec; absent for kinds without one. */
   generation?: number;
+  /** When deletion was asked for; the object stays until its finalizers are gone. */
   deletionTimestamp?: string;
+  /** How long after that it may stay, in seconds. */
   deletionGracePeriodSeconds?: number;
+  /** Who owns which fields. */
   managedFields?: ManagedFieldsEntry[];
 }
 
 /** An object as the server returned it. */
 export interface KubeObject {
+  /** Group and version, as `apps/v1`. */
   apiVersion: string;
+  /** Kind, as `Deployment`. */
   kind: string;
+  /** Identity, labels, owners. */
   metadata: ObjectMeta;
 }
 

@@ -18,6 +18,7 @@ export type PatchErrorCode =
 
 /** A patch can't be read, applied or made. */
 export class PatchError extends Error {
+  /** Class name, also in minified programs. */
   override readonly name = "PatchError";
   /** What kind of failure it is. */
   readonly code: PatchErrorCode;

@@ -7,7 +7,9 @@
 
 /** One condition of a label selector. */
 export interface LabelRequirement {
+  /** Label key. */
   readonly key: string;
+  /** How its value is compared. */
   readonly operator: "=" | "!=" | "in" | "notin" | "exists" | "!" | ">" | "<";
   /** Empty for `exists` and `!`; one value for `=`, `!=`, `>` and `<`. */
   readonly values: readonly string[];
@@ -18,8 +20,11 @@ export type LabelSelector = readonly LabelRequirement[];
 
 /** One condition of a field selector. */
 export interface FieldRequirement {
+  /** Path of the field, as `metadata.name`. */
   readonly field: string;
+  /** How it is compared. */
   readonly operator: "=" | "!=";
+  /** What it is compared with. */
   readonly value: string;
 }
 
@@ -28,7 +33,9 @@ export type FieldSelector = readonly FieldRequirement[];
 
 /** The `LabelSelector` of the API: `spec.selector` of workloads. */
 export interface LabelSelectorObject {
+  /** Labels that must have exactly these values. */
   readonly matchLabels?: Readonly<Record<string, string>>;
+  /** Further requirements; all must hold. */
   readonly matchExpressions?: readonly {
     readonly key: string;
     readonly operator: string;

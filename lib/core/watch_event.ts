@@ -18,6 +18,7 @@ export type WatchEvent<T> =
 
 /** One page, or all pages, of a list. */
 export interface ListResult<T> {
+  /** The objects. */
   items: T[];
   /** Version of the whole list: where a watch may start. */
   resourceVersion: string;

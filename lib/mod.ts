@@ -1,0 +1,98 @@
+/**
+ * The parts of a Kubernetes operator: a typed client, caches that follow the API server, a workqueue
+ * and controllers that reconcile, and an event recorder.
+ *
+ * Each part works alone; together they go like this. A {@linkcode Client} talks to the API server
+ * that {@linkcode loadConfig} found. A {@linkcode SharedInformer} follows one kind and keeps its
+ * objects, frozen, in a {@linkcode Store}. {@linkcode enqueueChanges} turns what changed into keys
+ * of a {@linkcode Workqueue}. A {@linkcode Controller} takes the keys and calls a
+ * {@linkcode Reconciler}, which reads the caches, decides, and writes through the client.
+ *
+ * What holds everywhere:
+ *
+ * - Caches are eventually consistent. Per object, changes come in the order in which the server made
+ *   them; across objects there is no order. A reconciler looks at what is, never at what happened.
+ * - Whatever waits takes an `AbortSignal` and rejects with its reason.
+ * - Time and chance are arguments ({@linkcode Clock}, {@linkcode Random}), so that
+ *   `lib/simulator/mod.ts` can run all of it, simulated API server included, in a test.
+ * - Failures are classes: {@linkcode ApiError} is the server's answer, {@linkcode ConnectionError}
+ *   means that none came.
+ *
+ * @example A key goes through a queue once, however often it was added
+ * ```ts
+ * import { deepStrictEqual } from "node:assert/strict";
+ *
+ * const queue = new Workqueue({
+ *   name: "foo",
+ *   clock: realClock,
+ *   rateLimiter: defaultRateLimiter({ clock: realClock, random: realRandom }),
+ * });
+ * queue.add("default/a");
+ * queue.add("default/a");
+ * queue.shutDown();
+ *
+ * const { signal } = new AbortController();
+ * const taken: string[] = [];
+ * for (;;) {
+ *   using item = await queue.take({ signal });
+ *   if (item === undefined) break;
+ *   taken.push(item.key);
+ * }
+ * deepStrictEqual(taken, ["default/a"]);
+ * ```
+ *
+ * @module
+ */
+
+// core: what every layer speaks
+export * from "./core/backoff.ts";
+export * from "./core/clock.ts";
+export * from "./core/errors.ts";
+export * from "./core/json.ts";
+export * from "./core/log.ts";
+export * from "./core/objects.ts";
+export * from "./core/patch_error.ts";
+export * from "./core/patch_json.ts";
+export * from "./core/patch_merge.ts";
+export * from "./core/rate_limiter.ts";
+export * from "./core/selectors.ts";
+export * from "./core/tasks.ts";
+export * from "./core/timestamps.ts";
+export * from "./core/watch_event.ts";
+
+// client: the API server
+export * from "./client/client.ts";
+export * from "./client/config.ts";
+export { type AccessedHost } from "./client/config_route.ts";
+export * from "./client/connection.ts";
+export { type LocalFiles } from "./client/credentials.ts";
+export { type DeadlineLimits } from "./client/deadlines.ts";
+export * from "./client/kinds.ts";
+export * from "./client/patch.ts";
+export { type Environment } from "./client/proxy.ts";
+export * from "./client/resource_client.ts";
+export * from "./client/resource_options.ts";
+export * from "./client/rest.ts";
+export * from "./client/transport.ts";
+
+// cache: following a kind
+export * from "./cache/list_watch.ts";
+export { type Indexers, type IndexFn } from "./cache/indexer.ts";
+export { reflect, type ReflectOptions } from "./cache/reflector.ts";
+export { type ListReason, type ReflectorVerb } from "./cache/recovery.ts";
+export * from "./cache/reflector_health.ts";
+export * from "./cache/shared_informer.ts";
+export { type Lister, Store, type StoreChange, type StoreOptions } from "./cache/store.ts";
+
+// controller: from changes to reconciles
+export * from "./controller/controller.ts";
+export * from "./controller/enqueue.ts";
+export * from "./controller/mappers.ts";
+export * from "./controller/predicates.ts";
+export * from "./controller/reconciler.ts";
+export * from "./controller/workqueue.ts";
+
+// services: beside the reconcile
+export * from "./services/event_recorder.ts";
+export * from "./services/event_delivery.ts";
+export * from "./services/event_draft.ts";
