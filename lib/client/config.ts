@@ -48,7 +48,8 @@ export interface LoadConfigOptions {
   readonly master?: string | undefined;
   /**
    * The process' variables. Those about proxies are removed from it: Deno would apply them unseen,
-   * even over a proxy that the configuration names.
+   * even over a proxy that the configuration names. So a second load in the same process must be
+   * given a copy of what the first one saw.
    */
   readonly environment: Environment;
   /** Value of the `User-Agent` header. */
