@@ -8,23 +8,37 @@
 import { ConnectionError, ProtocolError } from "../core/errors.ts";
 import type { RequestDeadlines } from "./deadlines.ts";
 
+/** How a body is read. */
+export interface BodyOptions {
+  /** Names the request, for errors. */
+  readonly action: string;
+  /** Told of every wait for bytes; its signal ends the reading. */
+  readonly deadlines: RequestDeadlines;
+  /** Told of the number of bytes that were read, once the body has ended or was given up. */
+  readonly onEnd?: (bytes: number) => void;
+}
+
 /**
- * Yields the body's chunks as they come. `action` names the request, for errors.
+ * Yields the body's chunks as they come.
  *
  * @throws {ConnectionError} If the body was cut, stage `body`.
  * @throws `deadlines.signal.reason`, if that aborted.
  */
 export async function* bodyChunks(
   response: Response,
-  { action, deadlines }: { action: string; deadlines: RequestDeadlines },
+  { action, deadlines, onEnd }: BodyOptions,
 ): AsyncGenerator<Uint8Array, void, void> {
-  if (response.body === null) return;
+  if (response.body === null) {
+    onEnd?.(0);
+    return;
+  }
   const { signal } = deadlines;
   const reader = response.body.getReader();
   // For bodies that do not follow the signal of their request by themselves.
   const abort = () => cancelQuietly(reader);
   signal.addEventListener("abort", abort, { once: true });
   let isComplete = false;
+  let bytes = 0;
   try {
     for (;;) {
       signal.throwIfAborted();
@@ -35,10 +49,12 @@ export async function* bodyChunks(
         isComplete = true;
         return;
       }
+      bytes += value.length;
       yield value;
     }
   } finally {
     signal.removeEventListener("abort", abort);
+    onEnd?.(bytes);
     if (!isComplete) await cancelQuietly(reader);
   }
 }
@@ -74,19 +90,17 @@ async function cancelQuietly(reader: ReadableStreamDefaultReader): Promise<void>
  */
 export async function bodyText(
   response: Response,
-  { action, deadlines, bytesMax }: {
-    action: string;
-    deadlines: RequestDeadlines;
-    bytesMax: number;
-  },
+  { bytesMax, ...options }: BodyOptions & { readonly bytesMax: number },
 ): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;
-  for await (const chunk of bodyChunks(response, { action, deadlines })) {
+  for await (const chunk of bodyChunks(response, options)) {
     bytes += chunk.length;
     if (bytes > bytesMax) {
-      throw new ProtocolError(`Cannot ${action}: the answer is longer than ${bytesMax} bytes`);
+      throw new ProtocolError(
+        `Cannot ${options.action}: the answer is longer than ${bytesMax} bytes`,
+      );
     }
     text += decoder.decode(chunk, { stream: true });
   }

@@ -16,129 +16,51 @@
  * @module
  */
 
-import type { Clock } from "../core/clock.ts";
 import { ApiError, ConnectionError, ProtocolError } from "../core/errors.ts";
 import { parseJson, stringifyJson } from "../core/json_text.ts";
 import { apiErrorOf } from "./api_status.ts";
-import type { ConnectionSettings } from "./connection.ts";
-import { type DeadlineLimits, type RequestDeadlines, startDeadlines } from "./deadlines.ts";
-import { bodyChunks, bodyText } from "./response_body.ts";
-import type { Transport } from "./transport.ts";
+import { type RequestDeadlines, startDeadlines } from "./deadlines.ts";
+import { RequestThrottle } from "./request_throttle.ts";
+import { bodyChunks, type BodyOptions, bodyText } from "./response_body.ts";
+import {
+  REST_LIMITS,
+  type RestLimits,
+  type RestOptions,
+  type RestRequest,
+} from "./rest_options.ts";
+import type { TransportInit } from "./transport.ts";
+import { withComponent } from "./user_agent.ts";
 import { parseWarnings } from "./warnings.ts";
 
-/** Limits of a {@linkcode RestClient}. */
-export interface RestLimits extends DeadlineLimits {
-  /**
-   * Wait for the headers of a read, in milliseconds. Twice what a request may queue in the API
-   * server (a quarter of its 60 s). A write may wait for webhooks: only `totalMs` limits it.
-   *
-   * @default {30_000}
-   */
-  readonly headersMs: number;
-  /** Wait for each piece of a body, in milliseconds. @default {30_000} */
-  readonly inactivityMs: number;
-  /**
-   * One attempt as a whole, in milliseconds. The API server itself gives up after 60 s
-   * (`--request-timeout`), and says so if we still listen.
-   *
-   * @default {65_000}
-   */
-  readonly totalMs: number;
-  /** Longest `Retry-After` that is waited for here, in milliseconds. @default {30_000} */
-  readonly retryAfterMaxMs: number;
-  /** How often one request is repeated for a `Retry-After`. @default {4} */
-  readonly retriesMax: number;
-  /**
-   * Longest body read as a whole, in bytes. A page of 500 objects of etcd's 1.5 MiB would be longer
-   * but would not fit into memory either.
-   *
-   * @default {268_435_456}
-   */
-  readonly bodyBytesMax: number;
-}
-
-/** Defaults of {@linkcode RestLimits}. */
-export const REST_LIMITS: RestLimits = {
-  headersMs: 30_000,
-  inactivityMs: 30_000,
-  totalMs: 65_000,
-  retryAfterMaxMs: 30_000,
-  retriesMax: 4,
-  bodyBytesMax: 256 * 1024 * 1024,
-};
+export * from "./rest_options.ts";
 
 /** Longest body read of an answer that is no success, in bytes. A Status has a few hundred. */
 const ERROR_BODY_BYTES_MAX = 1024 * 1024;
 
-/** One attempt at a request, for metrics. */
-export interface RequestRecord {
-  /** Kubernetes' verb: `get`, `list`, `watch`, `create`, … */
-  readonly verb: string;
-  /** HTTP method. */
-  readonly method: string;
-  /** Host and port of the API server. */
-  readonly host: string;
-  /** HTTP status as text, or `<error>` if no answer came, as client-go's metrics have it. */
-  readonly code: string;
-  /** Time until the headers were in, or the failure. */
-  readonly durationMs: number;
-  /** 0 for the first attempt, 1 for the first repetition, … */
-  readonly attempt: number;
-}
-
-/** What a {@linkcode RestClient} is made of. */
-export interface RestOptions {
-  /** Sends what is asked for. */
-  readonly transport: Transport;
-  /** Where to, and as what program. */
-  readonly connection: Pick<ConnectionSettings, "server" | "userAgent">;
-  /** For the deadlines and the waits. */
-  readonly clock: Clock;
-  /** What differs from {@linkcode REST_LIMITS}. */
-  readonly limits?: Partial<RestLimits>;
-  /** Told of every attempt once its headers are in, or it failed. Must not throw. */
-  readonly onRequest?: (record: RequestRecord) => void;
-  /** Told of the server's warnings, e.g. that a version is deprecated. Must not throw. */
-  readonly onWarning?: (warning: { text: string; verb: string; path: string }) => void;
-}
-
-/** One request. */
-export interface RestRequest {
-  /** Kubernetes' verb, for errors and metrics. */
-  readonly verb: string;
-  /** HTTP method. Only GET is taken for a read. */
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Absolute path, its parts already percent-encoded. */
-  readonly path: string;
-  /** Parameters; `undefined` ones are left out. */
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Sent as JSON. */
-  readonly body?: unknown;
-  /** Of `body`. @default {"application/json"} */
-  readonly contentType?: string;
-  /** Ends the request. */
-  readonly signal: AbortSignal;
-}
-
 /** Sends requests to one API server. */
 export class RestClient {
-  readonly #transport: Transport;
-  readonly #connection: Pick<ConnectionSettings, "server" | "userAgent">;
-  readonly #clock: Clock;
+  readonly #options: RestOptions;
   readonly #limits: RestLimits;
   readonly #host: string;
-  readonly #onRequest: RestOptions["onRequest"];
-  readonly #onWarning: RestOptions["onWarning"];
+  readonly #throttle: RequestThrottle | undefined;
 
   /** Only stores. */
-  constructor({ transport, connection, clock, limits, onRequest, onWarning }: RestOptions) {
-    this.#transport = transport;
-    this.#connection = connection;
-    this.#clock = clock;
+  constructor(options: RestOptions) {
+    const { limits, connection, rateLimit, clock } = options;
+    this.#options = options;
     this.#limits = { ...REST_LIMITS, ...limits };
     this.#host = new URL(connection.server).host;
-    this.#onRequest = onRequest;
-    this.#onWarning = onWarning;
+    this.#throttle = rateLimit === undefined ? undefined : new RequestThrottle(rateLimit, clock);
+  }
+
+  /**
+   * A client like this one for a component of the program: its user agent says so, and a rate limit
+   * is its own, so that the others' requests do not delay it.
+   */
+  forComponent(component: string): RestClient {
+    const { connection } = this.#options;
+    const userAgent = withComponent(connection.userAgent, component);
+    return new RestClient({ ...this.#options, connection: { ...connection, userAgent } });
   }
 
   /**
@@ -165,15 +87,16 @@ export class RestClient {
     const action = actionOf(request);
     const { bodyBytesMax, inactivityMs, totalMs } = this.#limits;
     const headersMs = request.method === "GET" ? this.#limits.headersMs : totalMs;
-    return await this.#repeat(request, async (attempt) => {
+    return await this.#repeat(request, async (attempt, throttledMs) => {
       using deadlines = startDeadlines({
         action,
         limits: { headersMs, inactivityMs, totalMs },
-        clock: this.#clock,
+        clock: this.#options.clock,
         signal: request.signal,
       });
-      const response = await this.#send(request, { attempt, deadlines });
-      return await bodyText(response, { action, deadlines, bytesMax: bodyBytesMax });
+      const response = await this.#send(request, { attempt, throttledMs, deadlines });
+      const body = this.#bodyOptions(request, deadlines);
+      return await bodyText(response, { ...body, bytesMax: bodyBytesMax });
     });
   }
 
@@ -194,27 +117,28 @@ export class RestClient {
     using deadlines = startDeadlines({
       action,
       limits: { headersMs: this.#limits.headersMs, inactivityMs, totalMs: Infinity },
-      clock: this.#clock,
+      clock: this.#options.clock,
       signal: request.signal,
     });
     const response = await this.#repeat(
       request,
-      (attempt) => this.#send(request, { attempt, deadlines }),
+      (attempt, throttledMs) => this.#send(request, { attempt, throttledMs, deadlines }),
     );
     onOpen?.();
-    yield* bodyChunks(response, { action, deadlines });
+    yield* bodyChunks(response, this.#bodyOptions(request, deadlines));
   }
 
   /** Runs attempts until one succeeds or its failure is none that is repeated here. */
   async #repeat<R>(
     request: RestRequest,
-    attemptOnce: (attempt: number) => Promise<R>,
+    attemptOnce: (attempt: number, throttledMs: number) => Promise<R>,
   ): Promise<R> {
     let isResent = request.method !== "GET";
     let throttled = 0;
     for (let attempt = 0;; attempt++) {
+      const throttledMs = await this.#throttle?.admit(request) ?? 0;
       try {
-        return await attemptOnce(attempt);
+        return await attemptOnce(attempt, throttledMs);
       } catch (error) {
         if (request.signal.aborted) throw error;
         if (!isResent && error instanceof ConnectionError && error.stage === "send") {
@@ -224,7 +148,7 @@ export class RestClient {
         const waitMs = this.#retryAfterMs(error);
         if (waitMs === undefined || throttled >= this.#limits.retriesMax) throw error;
         throttled++;
-        await this.#clock.sleep(waitMs, { signal: request.signal });
+        await this.#options.clock.sleep(waitMs, { signal: request.signal });
       }
     }
   }
@@ -239,24 +163,29 @@ export class RestClient {
   /** One attempt, up to the headers of a success. Any other answer is read and thrown. */
   async #send(
     request: RestRequest,
-    { attempt, deadlines }: { attempt: number; deadlines: RequestDeadlines },
+    { attempt, throttledMs, deadlines }: {
+      attempt: number;
+      throttledMs: number;
+      deadlines: RequestDeadlines;
+    },
   ): Promise<Response> {
     const { verb, method, path } = request;
-    const startedMs = this.#clock.monotonicMs();
+    const startedMs = this.#options.clock.monotonicMs();
     const tell = (code: string) =>
-      this.#onRequest?.({
+      this.#options.onRequest?.({
         verb,
         method,
         host: this.#host,
         code,
-        durationMs: this.#clock.monotonicMs() - startedMs,
+        durationMs: this.#options.clock.monotonicMs() - startedMs,
         attempt,
+        throttledMs,
       });
     deadlines.expect("headers");
     let response: Response;
     try {
-      response = await this.#transport(
-        `${this.#connection.server}${path}${queryOf(request.query)}`,
+      response = await this.#options.transport(
+        `${this.#options.connection.server}${path}${queryOf(request.query)}`,
         this.#initOf(request, deadlines.signal),
       );
     } catch (error) {
@@ -269,8 +198,7 @@ export class RestClient {
     this.#warn(request, response);
     if (response.ok) return response;
     const text = await bodyText(response, {
-      action: actionOf(request),
-      deadlines,
+      ...this.#bodyOptions(request, deadlines),
       bytesMax: ERROR_BODY_BYTES_MAX,
     });
     throw apiErrorOf({
@@ -284,20 +212,36 @@ export class RestClient {
     });
   }
 
-  #initOf({ method, body, contentType = "application/json" }: RestRequest, signal: AbortSignal) {
+  #initOf(request: RestRequest, signal: AbortSignal): TransportInit {
+    const { method, body, contentType = "application/json", accept = "application/json" } = request;
     const headers: Record<string, string> = {
-      accept: "application/json",
-      "user-agent": this.#connection.userAgent,
+      accept,
+      "user-agent": this.#options.connection.userAgent,
     };
     if (body === undefined) return { method, headers, signal };
     headers["content-type"] = contentType;
     return { method, headers, body: stringifyJson(body), signal };
   }
 
+  /** How the answer's body is read. Sizes are counted only for who wants them: it takes time. */
+  #bodyOptions(request: RestRequest, deadlines: RequestDeadlines): BodyOptions {
+    const options = { action: actionOf(request), deadlines };
+    const { onTransfer } = this.#options;
+    if (onTransfer === undefined) return options;
+    const { verb, body } = request;
+    const requestBytes = body === undefined
+      ? 0
+      : new TextEncoder().encode(stringifyJson(body)).length;
+    return {
+      ...options,
+      onEnd: (responseBytes) => onTransfer({ verb, host: this.#host, requestBytes, responseBytes }),
+    };
+  }
+
   #warn({ verb, path }: RestRequest, { headers }: Response): void {
-    if (this.#onWarning === undefined) return;
+    if (this.#options.onWarning === undefined) return;
     for (const text of parseWarnings(headers.get("warning"))) {
-      this.#onWarning({ text, verb, path });
+      this.#options.onWarning({ text, verb, path });
     }
   }
 }

@@ -273,6 +273,7 @@ Deno.test("RestClient tells of each attempt and of warnings", async () => {
     code: "200",
     durationMs: 0,
     attempt: 2,
+    throttledMs: 0,
   });
   deepStrictEqual(warnings, ["get: v1beta1 is deprecated"]);
 });
