@@ -118,6 +118,8 @@ export class FooReconciler {
   readonly #options: FooReconcilerOptions;
   /** The obstacle that was told last, of Foos that have one. */
   readonly #told = new Map<ObjectKey, string>();
+  /** What the server refused, of Foos whose Deployment it refused: not asked for again. */
+  readonly #refused = new Map<ObjectKey, { readonly what: string; readonly message: string }>();
   /** Foos whose Deployment was changed and whose `Synced` is still to be told. */
   readonly #changed = new Set<ObjectKey>();
   /** What was written, for those who put changes into the queue: an echo needs no look. */
@@ -169,6 +171,7 @@ export class FooReconciler {
   #forget(key: ObjectKey): void {
     this.ownWrites.forget(key);
     this.#told.delete(key);
+    this.#refused.delete(key);
     this.#changed.delete(key);
   }
 
@@ -178,19 +181,34 @@ export class FooReconciler {
     if (check.type === "invalid") {
       return this.#blocked(work, { reason: "InvalidSpec", message: check.problem });
     }
+    const found = work.listers.deployments.find(
+      keyOf({ namespace: work.namespace, name: check.spec.deploymentName }),
+    );
+    // The same spec and the same Deployment would be refused again.
+    const { uid, generation } = work.foo.metadata;
+    const what = JSON.stringify([uid, generation, found?.metadata.resourceVersion]);
+    const refusal = this.#refused.get(work.key);
+    if (refusal?.what === what) {
+      return this.#blocked(work, { reason: "DeploymentRefused", message: refusal.message });
+    }
+    this.#refused.delete(work.key);
     try {
-      return await this.#bringDeployment(work, check.spec);
+      return await this.#bringDeployment(work, { spec: check.spec, found });
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const message = error.message.slice(0, REFUSAL_MAX_CHARS);
+      this.#refused.set(work.key, { what, message });
       return this.#blocked(work, { reason: "DeploymentRefused", message });
     }
   }
 
-  async #bringDeployment(work: Work, spec: FooSpec): Promise<FooOutcome | undefined> {
-    const { foo, listers, namespace, signal } = work;
+  async #bringDeployment(
+    work: Work,
+    { spec, found: cached }: { spec: FooSpec; found: Deployment | undefined },
+  ): Promise<FooOutcome | undefined> {
+    const { foo, namespace, signal } = work;
     const name = spec.deploymentName;
-    let found = listers.deployments.find(keyOf({ namespace, name }));
+    let found = cached;
     if (found === undefined) {
       const made = await this.#create(work, draftDeployment(foo, spec));
       if (made !== undefined) return await this.#synced(work, { spec, deployment: made });
