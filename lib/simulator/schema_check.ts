@@ -275,7 +275,8 @@ function defaultErrors(schema: JsonObject, path: string): FieldError[] {
 function defaultValueErrors(value: Json, schema: JsonObject, path: string): FieldError[] {
   const node = SchemaNode.of(schema);
   const field = `${path}.default`;
-  if (isJsonObject(value) && pruneObject(value, node, OBJECT_META).unknown.length > 0) {
+  const options = { objectMeta: OBJECT_META, isBuiltin: false };
+  if (isJsonObject(value) && pruneObject(value, node, options).unknown.length > 0) {
     return [invalidField(field, value, "must not have unknown fields")];
   }
   const filled = isJsonObject(value) ? defaultObject(value, node) : value;

@@ -139,6 +139,11 @@ export class SchemaNode {
     return strings(this.json["x-kubernetes-list-map-keys"]);
   }
 
+  /** True if it says nothing of what is inside: no properties, no schema of others, no items. */
+  get isOpaque(): boolean {
+    return !this.hasProperties && this.additional === undefined && this.items === undefined;
+  }
+
   /** How a strategic merge patch treats this place. */
   get patchStrategies(): readonly string[] {
     return this.#text("x-kubernetes-patch-strategy")?.split(",") ?? [];

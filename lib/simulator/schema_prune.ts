@@ -18,15 +18,27 @@ export interface Pruned<T extends Json> {
 /** Members that every object has whether or not its schema says so. */
 const OBJECT_MEMBERS = new Set(["apiVersion", "kind", "metadata"]);
 
-/** `object` without the fields that `schema` does not know; `metadata` goes by `objectMeta`. */
+/** Options of {@linkcode pruneObject}. */
+export interface PruneOptions {
+  /** The schema of `metadata`. */
+  readonly objectMeta: SchemaNode;
+  /**
+   * A built-in kind: where its schema says nothing of members, any are allowed (a struct has no such
+   * place), and unknown fields are told in the order of the document.
+   */
+  readonly isBuiltin: boolean;
+}
+
+/** `object` without the fields that `schema` does not know. */
 export function pruneObject(
   object: JsonObject,
   schema: SchemaNode,
-  objectMeta: SchemaNode,
+  options: PruneOptions,
 ): Pruned<JsonObject> {
-  const pruner = new Pruner(objectMeta);
+  const pruner = new Pruner(options);
   const value = pruner.members(object, schema, "", true);
   const [own, embedded] = [pruner.metadataPaths, pruner.embeddedMetadataPaths];
+  if (options.isBuiltin) return { value, unknown: pruner.paths };
   return { value, unknown: [...own, ...pruner.paths.sort(), ...embedded] };
 }
 
@@ -36,10 +48,10 @@ class Pruner {
   readonly metadataPaths: string[] = [];
   /** And these last. */
   readonly embeddedMetadataPaths: string[] = [];
-  readonly #objectMeta: SchemaNode;
+  readonly #options: PruneOptions;
 
-  constructor(objectMeta: SchemaNode) {
-    this.#objectMeta = objectMeta;
+  constructor(options: PruneOptions) {
+    this.#options = options;
   }
 
   /** `schema` is `undefined` under `additionalProperties: true`, where the server knows nothing. */
@@ -68,6 +80,7 @@ class Pruner {
       if (member !== undefined) return this.value(value, member, at);
       if (schema?.allowsAnyAdditional === true) return this.value(value, undefined, at);
       if (schema?.preservesUnknown === true) return value;
+      if (this.#options.isBuiltin && schema?.isOpaque === true) return value;
       this.paths.push(at);
       return undefined;
     });
@@ -75,12 +88,16 @@ class Pruner {
 
   #metadata(value: Json, path: string): Json {
     const isEmbedded = path !== "metadata";
+    const found = this.#options.isBuiltin
+      ? this.paths
+      : isEmbedded
+      ? this.embeddedMetadataPaths
+      : this.metadataPaths;
     if (value === null && isEmbedded) return {};
     if (!isJsonObject(value)) return value;
     return mapMembers(value, (key, member) => {
-      const known = this.#objectMeta.property(key);
-      if (known !== undefined) return member;
-      (isEmbedded ? this.embeddedMetadataPaths : this.metadataPaths).push(`${path}.${key}`);
+      if (this.#options.objectMeta.property(key) !== undefined) return member;
+      found.push(`${path}.${key}`);
       return undefined;
     });
   }

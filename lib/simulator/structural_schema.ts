@@ -16,7 +16,7 @@ import type { FieldError } from "./field_errors.ts";
 import { SCHEMA_PATH, structuralErrors } from "./schema_check.ts";
 import { SchemaNode } from "./schema_node.ts";
 import { OBJECT_META } from "./object_meta.ts";
-import { defaultObject, pruneObject } from "./schema_prune.ts";
+import { defaultObject, type Pruned, pruneObject } from "./schema_prune.ts";
 import { openApiErrors } from "./schema_validate.ts";
 
 /** A CustomResourceDefinition's schema is not structural, or a rule in it can't be compiled. */
@@ -133,27 +133,30 @@ export class StructuralSchema {
 
   /** `object` without unknown fields. */
   prune(object: JsonObject): JsonObject {
-    return pruneObject(object, this.root, OBJECT_META).value;
+    return this.#pruned(object).value;
   }
 
   /** Paths of unknown fields, as in the warning `unknown field "spec.foo"`, in its order. */
   unknownFields(object: JsonObject): string[] {
-    return [...pruneObject(object, this.root, OBJECT_META).unknown];
+    return [...this.#pruned(object).unknown];
   }
 
   /**
    * `object` with defaults, and without `null` where the schema has no use for it. The server does
-   * this to what create and update send, not to the result of a server-side apply's merge.
+   * this to what create and update send, not to the result of a server-side apply's merge. A built-in
+   * object comes back as it is: its defaults depend on more than its schema.
    */
   applyDefaults(object: JsonObject): JsonObject {
-    return defaultObject(object, this.root);
+    return this.isBuiltin ? object : defaultObject(object, this.root);
   }
 
   /**
    * What is wrong with `object`, in the server's order: OpenAPI, embedded objects, list keys, then
-   * the rules. `metadata` itself is not checked here.
+   * the rules. `metadata` itself is not checked here, and nothing of a built-in object is: the server
+   * decodes and validates those by code of their own.
    */
   validate(object: JsonObject, options: ValidateOptions = {}): FieldError[] {
+    if (this.isBuiltin) return [];
     const { old } = options;
     const errors = [
       ...openApiErrors(withoutMetadata(object), this.root, "", oldOf(old)),
@@ -163,6 +166,11 @@ export class StructuralSchema {
     if (this.#rules.isEmpty) return errors;
     if (errors.some((error) => BLOCKING.has(error.reason))) return [...errors, RULES_NOT_RUN];
     return [...errors, ...this.#rules.validate(object, old)];
+  }
+
+  #pruned(object: JsonObject): Pruned<JsonObject> {
+    const options = { objectMeta: OBJECT_META, isBuiltin: this.isBuiltin };
+    return pruneObject(object, this.root, options);
   }
 }
 

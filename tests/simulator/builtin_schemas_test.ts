@@ -59,9 +59,34 @@ Deno.test("builtinSchema() knows merge keys, list types and unknown fields at an
       spec: { template: { spec: { containers: [{ name: "c", img: "x" }] } } },
       bar: 1,
     }),
-    ["metadata.junk", "bar", "spec.template.spec.containers[0].img"],
+    ["metadata.junk", "spec.template.spec.containers[0].img", "bar"],
   );
   strictEqual(builtinSchema({ group: "apps", version: "v1", kind: "Nope" }), undefined);
+});
+
+Deno.test("StructuralSchema of a built-in kind keeps what its schema leaves open", () => {
+  const definitions = builtinSchema({
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    kind: "CustomResourceDefinition",
+  });
+  const object = deepFreeze({
+    metadata: { name: "a" },
+    spec: {
+      versions: [{
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: { a: { type: "object", default: { b: { c: 1 } }, enum: [{ d: 1 }] } },
+            additionalProperties: false,
+          },
+        },
+      }],
+    },
+  });
+  strictEqual(definitions?.prune(object), object);
+  strictEqual(definitions?.applyDefaults(object), object);
+  deepStrictEqual(definitions?.validate({ spec: 1 }), []);
 });
 
 Deno.test("withDescriptions() undoes withoutDescriptions(), also for fields of that name", () => {
