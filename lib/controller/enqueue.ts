@@ -3,7 +3,8 @@
  *
  * The one place where user code runs inside an informer's delivery, so its errors end here: a change
  * is lost only if no key can be told for it. Changes are added without delay, never as failures
- * (field case Q4).
+ * (field case Q4). What was there at the start, and resyncs, are added with low priority: nobody
+ * waits for them, while someone waits for the answer to a change.
  *
  * @module
  */
@@ -14,6 +15,8 @@ import type { Logger } from "../core/log.ts";
 import { keyOf, type KubeObject, type ObjectKey } from "../core/objects.ts";
 import type { Mapper } from "./mappers.ts";
 import { generationChanged, type Predicate } from "./predicates.ts";
+import type { Reason, ReasonType } from "./reasons.ts";
+import type { AddOptions } from "./workqueue_options.ts";
 
 /** All that is needed of an informer; `Registration` is what its handlers get. */
 export interface ChangeSource<T, Registration> {
@@ -27,7 +30,7 @@ export interface ChangeSource<T, Registration> {
 /** All that is needed of a queue. */
 export interface KeyQueue {
   /** The key needs work, now. */
-  add(key: ObjectKey): void;
+  add(key: ObjectKey, options?: AddOptions): void;
   /** Past failures of the key count no more. */
   forget(key: ObjectKey): void;
 }
@@ -134,8 +137,15 @@ function enqueue<T extends KubeObject>(
     ? [object, change.previous]
     : [object];
   const keys = new Set(states.flatMap((state) => guarded("mapper", [], () => [...mapper(state)])));
+  const reason: Reason = { type: reasonType(change), source: name };
+  const isUrgent = reason.type !== "initial" && reason.type !== "resync";
   for (const key of keys) {
     if (isReset) queue.forget(key);
-    queue.add(key);
+    queue.add(key, { priority: isUrgent ? "normal" : "low", reason });
   }
+}
+
+function reasonType<T>(change: StoreChange<T>): ReasonType {
+  if (change.type === "added") return change.initial ? "initial" : "added";
+  return change.type === "updated" && change.object === change.previous ? "resync" : change.type;
 }

@@ -7,7 +7,8 @@
  * - **Never twice at once.** A key that a worker holds is handed to nobody else.
  * - **Nothing lost.** A key added while a worker holds it is handed out again after its release
  *   (field case Q2): the worker may have read the object before it changed.
- * - **Fair.** Ready keys leave in the order in which they became ready.
+ * - **Fair.** Ready keys leave in the order in which they became ready, namespaces in turns, urgent
+ *   ones first, and none starves: `ready_keys.ts` states the bounds.
  *
  * In sets: `dirty` holds what needs work, `processing` what workers hold, `ready` the keys to hand
  * out, in order. Always: ready ⊆ dirty, ready ∩ processing = ∅, and a key that is dirty but not ready
@@ -23,64 +24,41 @@
  * @module
  */
 
-import type { Clock } from "../core/clock.ts";
+import { withDeadline } from "../core/clock.ts";
 import { assert, messageOf } from "../core/errors.ts";
 import { type Logger, silentLogger } from "../core/log.ts";
-import type { ObjectKey } from "../core/objects.ts";
-import type { RateLimiter } from "../core/rate_limiter.ts";
+import { type ObjectKey, splitKey } from "../core/objects.ts";
 import { type Latch, latch } from "../core/tasks.ts";
 import { DelayHeap } from "./delay_heap.ts";
-import { Fifo } from "./fifo.ts";
+import { type Priority, ReadyKeys } from "./ready_keys.ts";
+import { mergeReasons, NO_REASONS, type Reason } from "./reasons.ts";
+import type {
+  AddOptions,
+  RunningKey,
+  WorkItem,
+  WorkqueueObserver,
+  WorkqueueOptions,
+} from "./workqueue_options.ts";
 
-/**
- * Hears what a queue does, for the metrics named on each hook. Gauges are not told but read, when
- * someone asks for them: {@linkcode Workqueue.depth}, {@linkcode Workqueue.unfinishedMs},
- * {@linkcode Workqueue.longestRunningMs}.
- *
- * Called synchronously, after the queue's state changed. What a hook throws is logged and dropped.
- */
-export interface WorkqueueObserver {
-  /** A key needs work from now on (not: waits for later): `workqueue_adds_total`. */
-  added(event: { queue: string; key: string }): void;
-  /**
-   * A worker took a key `waitedMs` after it was first added: `workqueue_queue_duration_seconds`.
-   * Time spent waiting for later does not count, time spent dirty in another worker's hands does.
-   */
-  taken(event: { queue: string; key: string; waitedMs: number }): void;
-  /** A worker released a key after `workedMs`: `workqueue_work_duration_seconds`. */
-  released(event: { queue: string; key: string; workedMs: number }): void;
-  /** A key was added for later, with a delay above 0: `workqueue_retries_total`. */
-  retried(event: { queue: string; key: string; delayMs: number }): void;
-}
+export type {
+  AddOptions,
+  RunningKey,
+  WorkItem,
+  WorkqueueObserver,
+  WorkqueueOptions,
+} from "./workqueue_options.ts";
+export type { Priority } from "./ready_keys.ts";
+export type { Reason, ReasonType } from "./reasons.ts";
 
-/** A key in a worker's hands. Disposing releases it; a second time does nothing. */
-export interface WorkItem<K> extends Disposable {
-  /** The key to work on. */
-  readonly key: K;
-  /** From the first add to the take, in milliseconds. */
-  readonly waitedMs: number;
-}
+/** Keys named in a message at most. */
+const NAMED_MAX = 5;
 
-/** A key that a worker holds, and since how many milliseconds. */
-export interface RunningKey<K> {
-  /** The key in work. */
-  readonly key: K;
-  /** Milliseconds since it was taken. */
-  readonly forMs: number;
-}
-
-/** What a {@linkcode Workqueue} is made of. */
-export interface WorkqueueOptions<K> {
-  /** Name in logs and metrics; by habit the controller's. */
-  readonly name: string;
-  /** Times the delays. */
-  readonly clock: Clock;
-  /** Delays of {@linkcode Workqueue.addRateLimited}. Belongs to this queue alone. */
-  readonly rateLimiter: RateLimiter<K>;
-  /** Counts what happens. @default none */
-  readonly observer?: WorkqueueObserver;
-  /** Hears of hooks that throw. @default {silentLogger} */
-  readonly log?: Logger;
+/** What is known of a key that needs work, or will. */
+interface Need {
+  /** Monotonic time of the first add since it was last taken; when it was asked for if it waits. */
+  readonly sinceMs: number;
+  priority: Priority;
+  reasons: readonly Reason[];
 }
 
 /**
@@ -112,13 +90,15 @@ export interface WorkqueueOptions<K> {
 export class Workqueue<K extends string = ObjectKey> {
   readonly #options: WorkqueueOptions<K>;
   readonly #log: Logger;
-  /** Keys that need work, with the monotonic time of the first add since they were last taken. */
-  readonly #dirty = new Map<K, number>();
+  /** Keys that need work. */
+  readonly #dirty = new Map<K, Need>();
   /** Keys in workers' hands, with the monotonic time at which they were taken. */
   readonly #processing = new Map<K, number>();
-  readonly #ready = new Fifo<K>();
+  readonly #ready = new ReadyKeys<K>();
   readonly #takers = new Set<(item: WorkItem<K> | undefined) => void>();
   readonly #delayed = new DelayHeap<K>();
+  /** What delayed keys will need; the same keys as in the heap. */
+  readonly #later = new Map<K, Need>();
   /** Delayed keys that took a token of the rate limiter for this wait. */
   readonly #retrying = new Set<K>();
   #timer: { readonly atMs: number; readonly stop: AbortController } | undefined;
@@ -139,6 +119,11 @@ export class Workqueue<K extends string = ObjectKey> {
   /** Keys that need work and that no worker has taken since: `workqueue_depth`. */
   get depth(): number {
     return this.#dirty.size;
+  }
+
+  /** Those of them with this priority, for the label `priority`. Costs O(depth). */
+  depthOf(priority: Priority): number {
+    return this.#dirty.values().reduce((n, need) => n + (need.priority === priority ? 1 : 0), 0);
   }
 
   /** Keys that wait for later and need no work yet. */
@@ -168,25 +153,26 @@ export class Workqueue<K extends string = ObjectKey> {
   }
 
   /** `key` needs work, now. For changes: never delayed, never counted as a failure. */
-  add(key: K): void {
-    if (this.#isShutDown || this.#dirty.has(key)) return;
-    this.#dirty.set(key, this.#options.clock.monotonicMs());
-    if (!this.#processing.has(key)) this.#ready.push(key);
-    this.#tell((observer, queue) => observer.added({ queue, key }));
-    this.#handOut();
+  add(key: K, { priority = "normal", reason }: AddOptions = {}): void {
+    this.#add(key, priority, reason === undefined ? NO_REASONS : [reason]);
   }
 
   /**
    * `key` needs work in `ms` milliseconds: at once for 0 or less, never for `Infinity`. If it waits
-   * already, the earlier time stays.
+   * already, the earlier time and the higher priority stay.
    *
    * @throws {AssertionError} If `ms` is NaN, which would otherwise be a hot loop or a lost key.
    */
-  addAfter(key: K, ms: number): void {
+  addAfter(key: K, ms: number, options: AddOptions = {}): void {
     assert(!Number.isNaN(ms), "a delay is a number");
     if (this.#isShutDown || ms === Infinity) return;
-    if (ms <= 0) return this.add(key);
-    this.#delayed.add(key, this.#options.clock.monotonicMs() + ms);
+    if (ms <= 0) return this.add(key, options);
+    const { priority = "normal", reason } = options;
+    const sinceMs = this.#options.clock.monotonicMs();
+    this.#delayed.add(key, sinceMs + ms);
+    const need = this.#later.get(key) ?? { sinceMs, priority, reasons: NO_REASONS };
+    join(need, priority, reason === undefined ? NO_REASONS : [reason]);
+    this.#later.set(key, need);
     this.#arm();
     this.#tell((observer, queue) => observer.retried({ queue, key, delayMs: ms }));
   }
@@ -197,13 +183,13 @@ export class Workqueue<K extends string = ObjectKey> {
    *
    * @returns Milliseconds until it becomes ready; `Infinity` once shut down.
    */
-  addRateLimited(key: K): number {
+  addRateLimited(key: K, options: AddOptions = {}): number {
     if (this.#isShutDown) return Infinity;
     if (this.#dirty.has(key) && !this.#processing.has(key)) return 0;
     if (!this.#retrying.has(key)) {
       const delayMs = this.#options.rateLimiter.next(key);
       if (delayMs > 0 && delayMs < Infinity) this.#retrying.add(key);
-      this.addAfter(key, delayMs);
+      this.addAfter(key, delayMs, options);
     }
     const waiting = this.#delayed.find(key);
     if (waiting === undefined) return this.#dirty.has(key) ? 0 : Infinity;
@@ -260,6 +246,7 @@ export class Workqueue<K extends string = ObjectKey> {
     this.#ready.clear();
     this.#dirty.clear();
     this.#delayed.clear();
+    this.#later.clear();
     this.#retrying.clear();
     this.#arm();
     for (const resolve of this.#takers) resolve(undefined);
@@ -269,29 +256,62 @@ export class Workqueue<K extends string = ObjectKey> {
   /**
    * Shuts down, then waits until every key in a worker's hands is released.
    *
-   * @throws `signal.reason` if that comes first; the queue stays shut down.
+   * @param options `limitMs` is the longest wait, in milliseconds. @default {Infinity}
+   * @throws {DeadlineError} After `limitMs`, naming the keys. The queue stays shut down.
+   * @throws `signal.reason` if that comes first; as before.
    */
-  async drain({ signal }: { signal: AbortSignal }): Promise<void> {
+  async drain(
+    { signal, limitMs = Infinity }: { signal: AbortSignal; limitMs?: number },
+  ): Promise<void> {
     this.shutDown();
     if (this.#processing.size === 0) return;
-    this.#idle ??= latch();
-    await this.#idle.wait({ signal });
+    const idle = this.#idle ??= latch();
+    if (limitMs === Infinity) return await idle.wait({ signal });
+    const keys = [...this.#processing.keys()].slice(0, NAMED_MAX).join(", ");
+    await withDeadline((signal) => idle.wait({ signal }), {
+      action: `draining ${this.name} of ${keys}`,
+      limitMs,
+      clock: this.#options.clock,
+      signal,
+    });
+  }
+
+  #add(key: K, priority: Priority, reasons: readonly Reason[]): void {
+    if (this.#isShutDown) return;
+    const need = this.#dirty.get(key);
+    if (need !== undefined) {
+      if (join(need, priority, reasons)) this.#ready.raise(key);
+      return;
+    }
+    const sinceMs = this.#options.clock.monotonicMs();
+    this.#dirty.set(key, { sinceMs, priority, reasons: mergeReasons(NO_REASONS, reasons) });
+    if (!this.#processing.has(key)) this.#makeReady(key, priority);
+    this.#tell((observer, queue) => observer.added({ queue, key, priority }));
+    this.#handOut();
+  }
+
+  #makeReady(key: K, priority: Priority): void {
+    const { groupOf = namespaceOf } = this.#options;
+    this.#ready.push(key, { group: groupOf(key), priority });
   }
 
   /** Puts `key` into the hands of a worker. */
   #start(key: K): WorkItem<K> {
     const nowMs = this.#options.clock.monotonicMs();
-    const addedAtMs = this.#dirty.get(key);
-    assert(addedAtMs !== undefined, "a ready key is dirty");
+    const need = this.#dirty.get(key);
+    assert(need !== undefined, "a ready key is dirty");
     assert(!this.#processing.has(key), "a ready key is in no worker's hands");
     this.#dirty.delete(key);
     this.#processing.set(key, nowMs);
-    const waitedMs = nowMs - addedAtMs;
-    this.#tell((observer, queue) => observer.taken({ queue, key, waitedMs }));
+    const { priority, reasons } = need;
+    const waitedMs = nowMs - need.sinceMs;
+    this.#tell((observer, queue) => observer.taken({ queue, key, priority, waitedMs }));
     let isHeld = true;
     return {
       key,
       waitedMs,
+      priority,
+      reasons,
       [Symbol.dispose]: () => {
         // Once only: by then the key may be in the hands of another worker.
         if (isHeld) this.#release(key);
@@ -304,7 +324,8 @@ export class Workqueue<K extends string = ObjectKey> {
     const takenAtMs = this.#processing.get(key);
     assert(takenAtMs !== undefined, "a released key was held");
     this.#processing.delete(key);
-    if (this.#dirty.has(key)) this.#ready.push(key);
+    const need = this.#dirty.get(key);
+    if (need !== undefined) this.#makeReady(key, need.priority);
     const workedMs = this.#options.clock.monotonicMs() - takenAtMs;
     this.#tell((observer, queue) => observer.released({ queue, key, workedMs }));
     if (this.#processing.size === 0) this.#idle?.open();
@@ -345,7 +366,10 @@ export class Workqueue<K extends string = ObjectKey> {
     for (let next = this.#delayed.peek(); next && next.atMs <= nowMs; next = this.#delayed.peek()) {
       this.#delayed.shift();
       this.#retrying.delete(next.key);
-      this.add(next.key);
+      const need = this.#later.get(next.key);
+      assert(need !== undefined, "a delayed key has a need");
+      this.#later.delete(next.key);
+      this.#add(next.key, need.priority, need.reasons);
     }
     this.#arm();
   }
@@ -359,4 +383,16 @@ export class Workqueue<K extends string = ObjectKey> {
       this.#log.error("Workqueue observer failed", { queue: this.name, error: messageOf(error) });
     }
   }
+}
+
+/** Adds what another add asks for to `need`. True if that made it more urgent. */
+function join(need: Need, priority: Priority, reasons: readonly Reason[]): boolean {
+  need.reasons = mergeReasons(need.reasons, reasons);
+  if (priority === need.priority || priority === "low") return false;
+  need.priority = priority;
+  return true;
+}
+
+function namespaceOf(key: string): string {
+  return splitKey(key).namespace;
 }

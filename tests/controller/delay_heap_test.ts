@@ -1,7 +1,6 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { DelayHeap } from "../../lib/controller/delay_heap.ts";
-import { Fifo } from "../../lib/controller/fifo.ts";
 
 Deno.test("DelayHeap gives keys by time, equal times by arrival, each with its earliest time", () => {
   const add = fc.record({ key: fc.nat(60), atMs: fc.nat(40) });
@@ -39,19 +38,4 @@ Deno.test("DelayHeap.clear() forgets keys and their times", () => {
   deepStrictEqual([heap.size, heap.peek(), heap.find("a")], [0, undefined, undefined]);
   heap.add("a", 9);
   strictEqual(heap.peek()?.atMs, 9);
-});
-
-Deno.test("Fifo gives back what it got, in order, however it grows and shrinks", () => {
-  fc.assert(fc.property(fc.array(fc.integer({ min: -1500, max: 1500 })), (steps) => {
-    const fifo = new Fifo<number>();
-    let pushed = 0;
-    let taken = 0;
-    for (const step of steps) {
-      for (let n = 0; n < step; n++) fifo.push(pushed++);
-      for (let n = 0; n < -step; n++) {
-        strictEqual(fifo.shift(), taken < pushed ? taken++ : undefined);
-      }
-      strictEqual(fifo.size, pushed - taken);
-    }
-  }));
 });

@@ -121,3 +121,29 @@ Deno.test("S2 enqueue: errors of predicates and mappers are told and cost no oth
   );
   strictEqual(errors.length, 6);
 });
+
+Deno.test("enqueueChanges() puts the first list and resyncs behind changes, and says why", () => {
+  const added: unknown[] = [];
+  const { emit } = connect({
+    queue: {
+      add: (key, options) => added.push([key, options?.priority, options?.reason]),
+      forget: () => {},
+    },
+  });
+  const a = foo("a");
+  emit({ type: "added", object: a, initial: true });
+  emit({ type: "added", object: a, initial: false });
+  emit({ type: "updated", object: a, previous: a });
+  emit({ type: "updated", object: foo("a"), previous: a });
+  emit({ type: "deleted", last: a, certain: true });
+  deepStrictEqual(
+    added,
+    [
+      ["low", "initial"],
+      ["normal", "added"],
+      ["low", "resync"],
+      ["normal", "updated"],
+      ["normal", "deleted"],
+    ].map(([priority, type]) => ["default/a", priority, { type, source: "foo/self" }]),
+  );
+});
