@@ -10,7 +10,9 @@ import type { ManagedFieldsEntry } from "../core/objects.ts";
 import { objectAt, objectOf, objectsAt, stringAt } from "./api_object.ts";
 import { badRequest, forbidden, notFound } from "./api_status.ts";
 import type { ServerContext } from "./context.ts";
-import { type FieldError, throwIfInvalid } from "./field_errors.ts";
+import { decodeError } from "./builtin_decode.ts";
+import { duplicateFields } from "./duplicate_fields.ts";
+import { type FieldError, invalid, invalidField, throwIfInvalid } from "./field_errors.ts";
 import { trackUpdate } from "./managed_fields.ts";
 import {
   cleanMetadata,
@@ -39,19 +41,49 @@ export function unknownFieldsOf(object: JsonObject, { version }: Resource): stri
 export function checkUnknownFields(
   object: JsonObject,
   resource: Resource,
-  { fieldValidation, warnings }: { fieldValidation: FieldValidation; warnings: string[] },
+  { fieldValidation, warnings, body = "", patch }: FieldCheck,
 ): void {
   if (fieldValidation === "Ignore") return;
-  const found = unknownFieldsOf(object, resource).map((path) => `unknown field "${path}"`);
+  const found = [
+    ...(body === "" ? [] : duplicateFields(body)).map((path) => `duplicate field "${path}"`),
+    ...unknownFieldsOf(object, resource).map((path) => `unknown field "${path}"`),
+  ];
   if (found.length === 0) return;
   if (fieldValidation === "Warn") {
     warnings.push(...found);
     return;
   }
+  const why = `strict decoding error: ${found.join(", ")}`;
+  if (patch !== undefined) {
+    throw invalid({ group: "", kind: "" }, "", [invalidField("patch", patch, why)]);
+  }
   const { kind } = resource.type;
   throw badRequest(
-    `${kind} in version "${resource.version.name}" cannot be handled as a ${kind}: ` +
-      `strict decoding error: ${found.join(", ")}`,
+    `${kind} in version "${resource.version.name}" cannot be handled as a ${kind}: ${why}`,
+  );
+}
+
+/** How {@linkcode checkUnknownFields} answers. */
+export interface FieldCheck {
+  readonly fieldValidation: FieldValidation;
+  readonly warnings: string[];
+  /** The JSON text that the object was read from, to find members that it says twice. */
+  readonly body?: string;
+  /** The patch that made the object: it is to blame, with 422. */
+  readonly patch?: string;
+}
+
+/**
+ * Refuses values of a wrong type in built-in kinds, as the server's decoder does.
+ *
+ * @throws {StatusError} 400
+ */
+export function checkTypes(object: JsonObject, { type, version }: Resource): void {
+  if (type.isCustom || version.schema === undefined) return;
+  const error = decodeError(object, version.schema);
+  if (error === undefined) return;
+  throw badRequest(
+    `${type.kind} in version "${version.name}" cannot be handled as a ${type.kind}: ${error}`,
   );
 }
 
@@ -64,7 +96,9 @@ export function normalize(object: JsonObject, { type, version }: Resource): Json
   // Typed decoding of built-in kinds can't tell null from absent.
   if (!type.isCustom) result = withoutNulls(result);
   if (version.schema !== undefined) {
-    result = version.schema.applyDefaults(version.schema.prune(result));
+    result = version.schema.prune(result);
+    // Built-in kinds have defaults that OpenAPI does not tell: their rules add them.
+    if (type.isCustom) result = version.schema.applyDefaults(result);
   }
   return type.rules.defaults === undefined ? result : type.rules.defaults(result);
 }
@@ -106,15 +140,7 @@ export function validate(
     );
   } else errors.push(...metadataUpdateErrors(metadata, objectAt(previous, "metadata")));
   errors.push(...metadataErrors(metadata));
-  const found = version.schema?.validate(
-    object,
-    previous === undefined ? {} : { old: previous },
-  ) ?? [];
-  errors.push(...found.map((cause) => ({
-    reason: cause.reason ?? "FieldValueInvalid",
-    field: cause.field ?? "",
-    message: cause.message ?? "",
-  })));
+  if (type.isCustom) errors.push(...version.schema?.validate(object, { old: previous }) ?? []);
   errors.push(...type.rules.validate?.(object, previous) ?? []);
   throwIfInvalid(type, name, errors);
 }

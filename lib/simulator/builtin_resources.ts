@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { JsonObject } from "../core/json.ts";
 import { objectOf, stringAt } from "./api_object.ts";
 import {
   defaultedBinding,
@@ -18,6 +19,7 @@ import {
   podErrors,
   workloadErrors,
 } from "./builtin_rules.ts";
+import { builtinSchema } from "./builtin_schemas.ts";
 import { crdErrors, defaultedCrd } from "./crd_rules.ts";
 import {
   checkMicroTime,
@@ -28,6 +30,7 @@ import {
   withCoreDefaults,
 } from "./events_kind.ts";
 import type { ResourceRules, ResourceType, ScalePaths, ServedVersion } from "./resource_type.ts";
+import type { ServerContext } from "./context.ts";
 import { columnsOf } from "./table_columns.ts";
 
 /** What one row of the table says; the rest follows from it. */
@@ -177,6 +180,7 @@ const CORE_ROWS: readonly Row[] = [
       returnsDeleted: true,
       initialStatus: { loadBalancer: {} },
       defaults: defaultedService,
+      complete: withClusterIp,
       prepareUpdate: (object, previous) => ({
         ...object,
         spec: {
@@ -187,6 +191,25 @@ const CORE_ROWS: readonly Row[] = [
     },
   },
 ];
+
+/** Last part of the highest address that Services get: 10.0.0.0/24 is the real default's start. */
+const ADDRESS_MAX = 254;
+
+/** `service` with a free cluster IP, unless it is headless, external or has one. */
+function withClusterIp(service: JsonObject, { storage, random }: ServerContext): JsonObject {
+  const spec = objectOf(service.spec);
+  if (spec.clusterIP !== undefined || spec.type === "ExternalName") return service;
+  const taken = new Set(
+    storage.all("services").map((other) => stringAt(other, "spec", "clusterIP")),
+  );
+  let part = 2 + Math.floor(random() * (ADDRESS_MAX - 1));
+  // Further than that there are no free ones; the demo cluster then shares addresses.
+  for (let tries = 0; tries < ADDRESS_MAX && taken.has(`10.0.0.${part}`); tries++) {
+    part = part === ADDRESS_MAX ? 2 : part + 1;
+  }
+  const clusterIP = `10.0.0.${part}`;
+  return { ...service, spec: { ...spec, clusterIP, clusterIPs: [clusterIP] } };
+}
 
 /** The address that a Service keeps through updates that do not name it. */
 function clusterIpOf(spec: Record<string, unknown>): Record<string, string | string[]> {
@@ -355,6 +378,10 @@ function tableOf({ group, plural, table }: Row): string {
 function typeOf(row: Row): ResourceType {
   const version: ServedVersion = {
     name: "v1",
+    // Unpacking all schemas takes a while, and most are never asked for.
+    get schema() {
+      return builtinSchema({ group: row.group, version: "v1", kind: row.kind });
+    },
     hasStatus: row.hasStatus ?? false,
     ...(row.scale === undefined ? {} : { scale: row.scale }),
     ...(row.selectableFields === undefined ? {} : { selectableFields: row.selectableFields }),

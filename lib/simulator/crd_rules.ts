@@ -87,7 +87,10 @@ function approvalErrors(annotation: string): FieldError[] {
 }
 
 function versionErrors(versions: readonly JsonObject[]): FieldError[] {
-  const errors = versions.flatMap((version, index) => schemaErrors(version, index));
+  // The server names a shared schema once, as if it stood above the versions.
+  const schemas = versions.map((version) => objectAt(version, "schema").openAPIV3Schema);
+  const isShared = schemas.every((schema) => jsonEqual(schema, schemas[0]));
+  const errors = versions.flatMap((version, index) => schemaErrors(version, index, isShared));
   if (versions.filter((version) => version.storage === true).length !== 1) {
     errors.push(invalidField(
       "spec.versions",
@@ -98,20 +101,15 @@ function versionErrors(versions: readonly JsonObject[]): FieldError[] {
   return errors;
 }
 
-function schemaErrors(version: JsonObject, index: number): FieldError[] {
+function schemaErrors(version: JsonObject, index: number, isShared: boolean): FieldError[] {
   const place = `spec.versions[${index}].schema.openAPIV3Schema`;
   const schema = objectAt(version, "schema").openAPIV3Schema;
   if (!isJsonObject(schema)) return [requiredField(place)];
   try {
-    StructuralSchema.compile(schema);
+    StructuralSchema.compile(schema, isShared ? {} : { path: place });
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error;
-    return error.causes.map((cause) => ({
-      reason: cause.reason ?? "FieldValueInvalid",
-      // The schema of its own does not know which version it is of.
-      field: (cause.field ?? "").replace("spec.validation.openAPIV3Schema", place),
-      message: cause.message ?? "",
-    }));
+    return isShared && index > 0 ? [] : [...error.causes];
   }
   return [];
 }

@@ -85,7 +85,9 @@ function servedVersion(version: JsonObject): ServedVersion {
   const warning = stringAt(version, "deprecationWarning");
   return {
     name: stringAt(version, "name"),
-    ...(isJsonObject(schema) ? { schema: StructuralSchema.compile(schema) } : {}),
+    ...(isJsonObject(schema)
+      ? { schema: StructuralSchema.compile(schema), openApiSchema: schema }
+      : {}),
     hasStatus: isJsonObject(subresources.status),
     ...(scale === undefined ? {} : { scale }),
     columns: customColumns(objectsAt(version, "additionalPrinterColumns")),
@@ -157,7 +159,9 @@ export class DefinitionController implements ServerController {
     }
     if (isEstablished(object) && isNews(object, previous)) {
       registry.set(customType(object));
-      if (previous !== undefined && isEstablished(previous)) {
+      const isChanged = previous !== undefined && isEstablished(previous) &&
+        object.metadata.generation !== previous.metadata.generation;
+      if (isChanged) {
         const { table } = customType(object);
         background.after(0, () => this.#cutWatches(table));
       }

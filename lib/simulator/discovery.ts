@@ -9,6 +9,7 @@ import { acceptEntries } from "./representation.ts";
 import { unknownResource } from "./api_status.ts";
 import type { JsonObject } from "../core/json.ts";
 import { apiVersionOf } from "../core/objects.ts";
+import { type DocumentedVersion, openApiDocument, openApiIndex, openApiKey } from "./openapi.ts";
 import type { GroupVersions, Registry } from "./registry.ts";
 import { jsonReply, type Reply } from "./request.ts";
 import { ALL_VERBS, type Resource } from "./resource_type.ts";
@@ -187,4 +188,31 @@ function discoveredResource(resource: Resource): JsonObject {
     ...(type.categories.length === 0 ? {} : { categories: [...type.categories] }),
     ...(subresources.length === 0 ? {} : { subresources }),
   };
+}
+
+/** Answers `/openapi/v3` and the documents below it; `undefined` for other paths. */
+export function openApiReply(registry: Registry, parts: readonly string[]): Reply | undefined {
+  const [, form, ...rest] = parts;
+  if (form !== "v3") return undefined;
+  const versions = documentedVersions(registry);
+  if (rest.length === 0) return jsonReply(200, JSON.stringify(openApiIndex(versions)));
+  const found = versions.find((version) => openApiKey(version) === rest.join("/"));
+  return found === undefined ? undefined : jsonReply(200, JSON.stringify(openApiDocument(found)));
+}
+
+function documentedVersions(registry: Registry): DocumentedVersion[] {
+  const served = [{ group: "", versions: ["v1"] }, ...registry.groups()];
+  return served.flatMap(({ group, versions }) =>
+    versions.map((version) => ({
+      group,
+      version,
+      kinds: registry.ofGroupVersion(group, version).map((resource) => ({
+        kind: resource.type.kind,
+        plural: resource.type.plural,
+        isNamespaced: resource.type.isNamespaced,
+        subresources: subresourcesOf(resource).map(({ name }) => name),
+        schema: resource.version.openApiSchema,
+      })),
+    }))
+  );
 }

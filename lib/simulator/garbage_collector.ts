@@ -9,7 +9,7 @@
  */
 
 import { type Json, type JsonObject, withoutMember } from "../core/json.ts";
-import { keyOf, type ObjectKey, type OwnerReference, parseApiVersion } from "../core/objects.ts";
+import { type ObjectKey, type OwnerReference, parseApiVersion } from "../core/objects.ts";
 import { type ApiObject, objectOf, objectsAt, stringAt, stringsAt } from "./api_object.ts";
 import type { ServerContext } from "./context.ts";
 import { editStored, type ServerController } from "./controllers.ts";

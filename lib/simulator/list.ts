@@ -66,7 +66,7 @@ function checkField(field: string, { type, version }: Resource): void {
   if (field === "metadata.name" || (field === "metadata.namespace" && type.isNamespaced)) return;
   if (version.selectableFields?.includes(field) === true) return;
   throw badRequest(
-    type.isCustom
+    type.isCustom || version.selectableFields !== undefined
       ? `field label not supported: ${field}`
       : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
   );

@@ -195,10 +195,11 @@ const QUALIFIED_NAME = new RegExp(`^(${SUBDOMAIN}/)?${QUALIFIED}$`);
 const STANDARD_FINALIZERS = new Set(["orphan", "foregroundDeletion", "kubernetes"]);
 
 function finalizerErrors(finalizers: readonly string[]): FieldError[] {
-  return finalizers.flatMap((finalizer) => {
+  return finalizers.flatMap((finalizer, index) => {
+    const field = `metadata.finalizers[${index}]`;
     if (!QUALIFIED_NAME.test(finalizer)) {
       return [invalidField(
-        "metadata.finalizers",
+        field,
         finalizer,
         "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and " +
           "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', " +
@@ -207,7 +208,7 @@ function finalizerErrors(finalizers: readonly string[]): FieldError[] {
     }
     return finalizer.includes("/") || STANDARD_FINALIZERS.has(finalizer) ? [] : [
       invalidField(
-        "metadata.finalizers",
+        field,
         finalizer,
         "name is neither a standard finalizer name nor is it fully qualified",
       ),

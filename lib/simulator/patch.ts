@@ -8,6 +8,7 @@ import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
 import { PatchError } from "../core/patch_error.ts";
 import { applyJsonPatch, parseJsonPatch } from "../core/patch_json.ts";
 import { applyMergePatch } from "../core/patch_merge.ts";
+import { applyStrategicPatch } from "../core/patch_strategic.ts";
 import { ownershipSchemaOf } from "./admission.ts";
 import { type ApiObject, jsonOfObject, objectOf, stringAt } from "./api_object.ts";
 import {
@@ -26,7 +27,6 @@ import { present } from "./present.ts";
 import { type ApiRequest, isTrue } from "./request.ts";
 import { groupResourceOf, type Resource } from "./resource_type.ts";
 import { serverSideApply } from "./server_side_apply.ts";
-import { applyStrategicPatch } from "./strategic.ts";
 import { checkName, createObject, updateObject, type UpdateRequest } from "./write.ts";
 
 const JSON_PATCH = "application/json-patch+json";
@@ -65,7 +65,11 @@ export function patchObject(
   const current = jsonOfObject(present(existing, resource));
   const patched = patchedDocument(current, request.body, mediaType, resource);
   const object = withKind(patched, resource, request.body);
-  return { status: 200, object: updateObject(context, existing, object, update).object };
+  const { object: updated } = updateObject(context, existing, object, {
+    ...update,
+    patch: request.body,
+  });
+  return { status: 200, object: updated };
 }
 
 function acceptedPatches({ type }: Resource): string[] {
@@ -118,7 +122,7 @@ function applied(current: JsonObject, patch: Json, mediaType: string, resource: 
   if (!isJsonObject(patch)) throw badRequest("the patch is no object");
   return mediaType === MERGE_PATCH
     ? applyMergePatch(current, patch)
-    : applyStrategicPatch(current, patch, resource);
+    : applyStrategicPatch(current, patch, resource.version.schema?.wholeObject);
 }
 
 /** Server-side apply: merges by ownership, then updates or creates. */

@@ -8,6 +8,7 @@
 
 import type { JsonObject } from "../core/json.ts";
 import type { ApiObject } from "./api_object.ts";
+import type { ServerContext } from "./context.ts";
 import type { FieldError } from "./field_errors.ts";
 import type { StructuralSchema } from "./structural_schema.ts";
 import type { ColumnDefinition } from "./tables.ts";
@@ -19,7 +20,9 @@ export type NameRule = "subdomain" | "label" | "label1035" | "path";
 export interface ServedVersion {
   readonly name: string;
   /** For pruning, defaults, validation and field ownership; absent: anything goes. */
-  readonly schema?: StructuralSchema;
+  readonly schema?: StructuralSchema | undefined;
+  /** The `openAPIV3Schema` of a custom kind, for documents. */
+  readonly openApiSchema?: JsonObject;
   readonly hasStatus: boolean;
   /** Where the scale subresource finds its numbers; absent: no such subresource. */
   readonly scale?: ScalePaths;
@@ -61,6 +64,8 @@ export interface ResourceRules {
   readonly statusTakesMetadata?: boolean;
   /** Adds what the server adds to a valid object. Runs on create and update. */
   readonly defaults?: (object: JsonObject) => JsonObject;
+  /** Adds to a new object what the server gives out: addresses. */
+  readonly complete?: (object: JsonObject, context: ServerContext) => JsonObject;
   /** Brings a new object into shape before validation: drops what a client may not set. */
   readonly prepareUpdate?: (object: JsonObject, previous: JsonObject) => JsonObject;
   readonly validate?: (object: JsonObject, previous: JsonObject | undefined) => FieldError[];

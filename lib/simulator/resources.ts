@@ -10,7 +10,7 @@ import { forbidden, methodNotAllowed, notFound, unknownResource } from "./api_st
 import { refusalText } from "./authorization.ts";
 import type { ServerContext } from "./context.ts";
 import { CRD_TABLE, deletedDefinition } from "./crds.ts";
-import { decodeObject, withKind } from "./decode.ts";
+import { decodeObject, mediaTypeOf, withKind } from "./decode.ts";
 import { deleteObject, deleteOptionsOf } from "./delete.ts";
 import { listPage, selectionOf, waitForRead } from "./list.ts";
 import { existingObject, findObject } from "./lookup.ts";
@@ -199,8 +199,14 @@ function create(
     resource,
     namespace,
     warnings: request.warnings,
+    ...bodyOf(request),
   });
   return objectReply(context, request, object, { status: 201, resource });
+}
+
+/** The body's text if it is JSON, to find members that it says twice. */
+function bodyOf({ body, headers }: ApiRequest): { body?: string } {
+  return mediaTypeOf(headers) === "application/json" ? { body } : {};
 }
 
 function isReview({ type }: Resource): boolean {
@@ -220,6 +226,7 @@ function updateRequestOf(
     subresource,
     isPut,
     warnings: request.warnings,
+    ...(isPut ? bodyOf(request) : {}),
   };
 }
 

@@ -24,7 +24,7 @@ import type { ServerContext } from "./context.ts";
 import type { ServerController } from "./controllers.ts";
 import { DefinitionController } from "./crds.ts";
 import { checkBodySize } from "./decode.ts";
-import { discover } from "./discovery.ts";
+import { discover, openApiReply } from "./discovery.ts";
 import { GarbageCollector } from "./garbage_collector.ts";
 import { NamespaceController, namespaceObject, SYSTEM_NAMESPACES } from "./namespaces.ts";
 import { Registry } from "./registry.ts";
@@ -267,6 +267,8 @@ export class ApiServer implements AsyncDisposable {
     const [root = ""] = parts;
     if (PROBES.has(root)) return probeReply(root, request.query);
     if (root === "version") return jsonReply(200, VERSION);
+    const documented = root === "openapi" ? openApiReply(this.registry, parts) : undefined;
+    if (documented !== undefined) return documented;
     return discover(this.registry, parts, request.headers) ??
       textReply(404, "404 page not found\n");
   }

@@ -9,7 +9,7 @@
  */
 
 import { abortScope } from "../core/clock.ts";
-import { isOrderedVersion } from "../core/objects.ts";
+import { apiVersionOf, isOrderedVersion } from "../core/objects.ts";
 import { type ApiObject, jsonOfObject, objectOfJson } from "./api_object.ts";
 import { serverError, tooOldVersion } from "./api_status.ts";
 import type { ServerContext } from "./context.ts";
@@ -137,6 +137,8 @@ class Watch {
   readonly #resolveEnded: () => void;
   #controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined;
   #hasSentRow = false;
+  /** Revision up to which its reader knows everything. */
+  #told = 0;
 
   constructor(context: ServerContext, options: WatchOptions) {
     this.#context = context;
@@ -166,6 +168,7 @@ class Watch {
       this.#expire(version);
       return;
     }
+    this.#told = from;
     if (sendsState) this.#sendState();
     for (const change of storage.changesAfter(this.table, from)) this.#tell(change);
     const listening = storage.listen((change) => {
@@ -224,6 +227,7 @@ class Watch {
     const previous = change.previous === undefined ? undefined : present(change.previous, resource);
     const was = previous !== undefined && isSelected(previous, selection);
     const is = change.type !== "DELETED" && isSelected(object, selection);
+    if (is || was) this.#told = change.revision;
     if (is) this.#sendObject(was ? "MODIFIED" : "ADDED", object);
     else if (was) {
       const gone = change.type === "DELETED" ? object : asGone(previous, object);
@@ -244,7 +248,8 @@ class Watch {
         const isLast = !bookmarks || untilLastMs <= 0;
         await clock.sleep(isLast ? restMs : Math.min(BOOKMARK_MS, untilLastMs), scope);
         if (isLast) return this.end();
-        this.#bookmark(false);
+        // A bookmark that says nothing new is not sent.
+        if (this.#context.storage.revision > this.#told) this.#bookmark(false);
       }
     } catch (error) {
       if (error !== ENDED) throw error;
@@ -254,7 +259,8 @@ class Watch {
   #bookmark(isInitialEnd: boolean): void {
     const { resource } = this.#options.selection;
     const { type, version } = resource;
-    const apiVersion = type.group === "" ? version.name : `${type.group}/${version.name}`;
+    const apiVersion = apiVersionOf({ group: type.group, version: version.name });
+    this.#told = this.#context.storage.revision;
     const bookmark = objectOfJson({
       kind: type.kind,
       apiVersion,

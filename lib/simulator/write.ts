@@ -12,6 +12,7 @@ import { keyOf } from "../core/objects.ts";
 import { timeOf } from "../core/timestamps.ts";
 import {
   checkNamespace,
+  checkTypes,
   checkUnknownFields,
   isUnchanged,
   normalize,
@@ -32,7 +33,7 @@ import {
   alreadyExists,
   badRequest,
   conflict,
-  methodNotAllowed,
+  forbidden,
   MODIFIED,
   serverError,
 } from "./api_status.ts";
@@ -47,6 +48,10 @@ export interface WriteRequest extends WriteOptions {
   readonly resource: Resource;
   readonly namespace: string;
   readonly warnings: string[];
+  /** The JSON text of the body, where the object is the whole of it. */
+  readonly body?: string;
+  /** The patch that made the object, where one did. */
+  readonly patch?: string;
   /** The object's managedFields are final: server-side apply made them. */
   readonly isApplied?: boolean;
 }
@@ -81,17 +86,21 @@ export function createObject(
   const sent = objectOf(decoded.metadata);
   checkNamespaceOf(sent, namespace, resource);
   if (type.isTerminating === true) {
-    throw methodNotAllowed(
+    throw forbidden(
+      groupResourceOf(type),
+      stringAt(sent, "name"),
       "create not allowed while custom resource definition is terminating",
     );
   }
   checkUnknownFields(decoded, resource, write);
+  checkTypes(decoded, resource);
   if (stringAt(sent, "resourceVersion") !== "") {
     throw serverError("resourceVersion should not be set on objects to be created");
   }
   const name = nameFor(context, sent, write);
   if (type.isNamespaced) checkNamespace(context, namespace, resource, name);
   let object = normalize(asNew(context, decoded, name, write), resource);
+  object = type.rules.complete?.(object, context) ?? object;
   validate(object, undefined, resource);
   if (write.isApplied !== true) {
     object = withManagedFields(object, {
@@ -202,6 +211,7 @@ export function updateObject(
   const previous = jsonOfObject(present(existing, resource));
   checkIdentity(decoded, existing, update);
   checkUnknownFields(decoded, resource, update);
+  checkTypes(decoded, resource);
   let object = normalize(carriedOver(decoded, previous, update), resource);
   object = withGeneration(object, previous, resource);
   validate(object, previous, resource);

@@ -1,0 +1,177 @@
+/**
+ * What the workload stand-ins write into statuses, as pure functions.
+ *
+ * @module
+ */
+
+import type { JsonObject } from "../core/json.ts";
+import { parseTime, timeOf } from "../core/timestamps.ts";
+import { type ApiObject, numberAt, objectAt, objectsAt, stringAt } from "./api_object.ts";
+
+/** A controller reference to `owner`, as the control plane writes it. */
+export function ownerReference({ apiVersion, kind, metadata }: ApiObject): JsonObject {
+  return {
+    apiVersion,
+    kind,
+    name: metadata.name,
+    uid: metadata.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+const HASH_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789";
+
+/** A short name for a Pod template: equal templates have equal ones (FNV-1a over its JSON). */
+export function templateHash(template: JsonObject): string {
+  let hash = 0x811c9dc5;
+  for (const char of sortedText(template)) {
+    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  }
+  let text = "";
+  for (let rest = hash; text.length < 9; rest = Math.imul(rest, 0x5bd1e995) >>> 0) {
+    text += HASH_CHARACTERS[rest % HASH_CHARACTERS.length] ?? "";
+  }
+  return text;
+}
+
+/** JSON with members in order of their names. */
+function sortedText(value: unknown): string {
+  return JSON.stringify(
+    value,
+    (_key, part) =>
+      typeof part === "object" && part !== null && !Array.isArray(part)
+        ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => a < b ? -1 : 1))
+        : part,
+  );
+}
+
+/** Since when `pod` is ready, in wall-clock milliseconds; `undefined` if it is not. */
+function readySinceMs(pod: ApiObject): number | undefined {
+  const ready = objectsAt(pod, "status", "conditions").find((each) =>
+    each.type === "Ready" && each.status === "True"
+  );
+  return ready === undefined ? undefined : parseTime(stringAt(ready, "lastTransitionTime"));
+}
+
+/** A ReplicaSet's status from its Pods. Zeros are left out, as the real one leaves them. */
+export function replicaSetStatus(
+  set: ApiObject,
+  pods: readonly ApiObject[],
+  { minReadyMs, nowMs }: { minReadyMs: number; nowMs: number },
+): JsonObject {
+  const since = pods.map(readySinceMs).filter((ms) => ms !== undefined);
+  const available = since.filter((ms) => nowMs - ms >= minReadyMs).length;
+  return {
+    replicas: pods.length,
+    ...(pods.length === 0 ? {} : { fullyLabeledReplicas: pods.length }),
+    ...(since.length === 0 ? {} : { readyReplicas: since.length }),
+    ...(available === 0 ? {} : { availableReplicas: available }),
+    observedGeneration: set.metadata.generation ?? 1,
+  };
+}
+
+/** A Deployment's status from its ReplicaSets. Zeros are left out, as the real one leaves them. */
+export function deploymentStatus(
+  deployment: JsonObject,
+  { current, sets, nowMs }: {
+    current: ApiObject | undefined;
+    sets: readonly ApiObject[];
+    nowMs: number;
+  },
+): JsonObject {
+  const sum = (member: string) =>
+    sets.reduce((total, set) => total + (numberAt(set, "status", member) ?? 0), 0);
+  const wanted = numberAt(deployment, "spec", "replicas") ?? 1;
+  const counts: [string, number][] = [
+    ["replicas", sum("replicas")],
+    ["updatedReplicas", numberAt(current, "status", "replicas") ?? 0],
+    ["readyReplicas", sum("readyReplicas")],
+    ["availableReplicas", sum("availableReplicas")],
+    ["unavailableReplicas", Math.max(0, wanted - sum("availableReplicas"))],
+  ];
+  return {
+    observedGeneration: numberAt(deployment, "metadata", "generation") ?? 1,
+    ...Object.fromEntries(counts.filter(([, count]) => count > 0)),
+    terminatingReplicas: 0,
+    conditions: deploymentConditions(deployment, sum("availableReplicas"), wanted, nowMs),
+  };
+}
+
+function deploymentConditions(
+  deployment: JsonObject,
+  available: number,
+  wanted: number,
+  nowMs: number,
+): JsonObject[] {
+  const isAvailable = available >= minimumAvailable(wanted);
+  const isComplete = available >= wanted;
+  return [
+    condition(deployment, nowMs, {
+      type: "Available",
+      status: isAvailable ? "True" : "False",
+      reason: isAvailable ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
+      message: isAvailable
+        ? "Deployment has minimum availability."
+        : "Deployment does not have minimum availability.",
+    }),
+    condition(deployment, nowMs, {
+      type: "Progressing",
+      status: "True",
+      reason: isComplete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
+      message: isComplete
+        ? "ReplicaSet has successfully progressed."
+        : "ReplicaSet is progressing.",
+    }),
+  ];
+}
+
+/** Replicas that must be available with the default maxUnavailable of 25 %. */
+function minimumAvailable(wanted: number): number {
+  return wanted - Math.floor(wanted * 0.25);
+}
+
+function condition(
+  deployment: JsonObject,
+  nowMs: number,
+  { type, status, reason, message }: Record<"type" | "status" | "reason" | "message", string>,
+): JsonObject {
+  const old = objectsAt(deployment, "status", "conditions").find((each) => each.type === type);
+  if (old?.status === status && old.reason === reason) return old;
+  const now = timeOf(nowMs);
+  return {
+    type,
+    status,
+    lastUpdateTime: now,
+    lastTransitionTime: old?.status === status ? stringAt(old, "lastTransitionTime") : now,
+    reason,
+    message,
+  };
+}
+
+/** The status of a Pod whose containers all run and are ready. */
+export function runningStatus(pod: JsonObject, nowMs: number): JsonObject {
+  const now = timeOf(nowMs);
+  const conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map((type) => ({
+    type,
+    status: "True",
+    lastProbeTime: null,
+    lastTransitionTime: now,
+  }));
+  return {
+    ...objectAt(pod, "status"),
+    phase: "Running",
+    startTime: now,
+    hostIP: "192.0.2.1", // an address reserved for documentation
+    conditions,
+    containerStatuses: objectsAt(pod, "spec", "containers").map((container) => ({
+      name: stringAt(container, "name"),
+      image: stringAt(container, "image"),
+      imageID: "",
+      ready: true,
+      started: true,
+      restartCount: 0,
+      state: { running: { startedAt: now } },
+    })),
+  };
+}

@@ -1,0 +1,319 @@
+/**
+ * Stand-ins for the Deployment and ReplicaSet controllers, and for a kubelet, so that a demo looks
+ * like a cluster: Deployments get ReplicaSets, those get Pods, and with a kubelet the Pods run after
+ * a delay.
+ *
+ * Simpler than the real ones: a new template's ReplicaSet gets all replicas at once, and old ones go
+ * when it is available. Nothing is scheduled by resources, and no container ever fails.
+ *
+ * @module
+ */
+
+import type { JsonObject } from "../core/json.ts";
+import { keyOf, type ObjectKey } from "../core/objects.ts";
+import { parseTime, timeOf } from "../core/timestamps.ts";
+import {
+  type ApiObject,
+  numberAt,
+  objectAt,
+  objectOf,
+  objectOfJson,
+  objectsAt,
+  stringMapAt,
+} from "./api_object.ts";
+import { defaultedPod } from "./builtin_rules.ts";
+import type { ServerContext } from "./context.ts";
+import { editStored, type ServerController } from "./controllers.ts";
+import { deleteObject } from "./delete.ts";
+import type { StoredChange } from "./storage.ts";
+import {
+  deploymentStatus,
+  ownerReference,
+  replicaSetStatus,
+  runningStatus,
+  templateHash,
+} from "./workload_status.ts";
+import { nameSuffix } from "./write.ts";
+
+const DEPLOYMENTS = "apps/deployments";
+const REPLICA_SETS = "apps/replicasets";
+const PODS = "pods";
+
+const REVISION = "deployment.kubernetes.io/revision";
+const HASH_LABEL = "pod-template-hash";
+
+/** The kubelet stand-in's node. */
+export const SIMULATED_NODE = "simulated-node";
+
+/** What the stand-ins do. */
+export interface WorkloadOptions {
+  /**
+   * Milliseconds from a Pod's creation until its containers are ready.
+   * @default no kubelet: Pods stay Pending
+   */
+  readonly readyAfterMs?: number;
+  /**
+   * Milliseconds from a change until the controllers act on it.
+   * @default 0, at the end of the request
+   */
+  readonly delayMs?: number;
+}
+
+/** The stand-ins; add it with `server.addController((context) => new Workloads(context, …))`. */
+export class Workloads implements ServerController {
+  readonly #context: ServerContext;
+  readonly #readyAfterMs: number | undefined;
+  readonly #delayMs: number;
+  /** Syncs that are scheduled and have not run: one is enough for any number of changes. */
+  readonly #scheduled = new Set<string>();
+
+  /** Stores; the first change starts it. */
+  constructor(context: ServerContext, options: WorkloadOptions = {}) {
+    this.#context = context;
+    this.#readyAfterMs = options.readyAfterMs;
+    this.#delayMs = options.delayMs ?? 0;
+  }
+
+  onChange(change: StoredChange): void {
+    const { table, key, object, type } = change;
+    switch (table) {
+      case DEPLOYMENTS:
+        if (type !== "DELETED") this.#schedule(DEPLOYMENTS, key);
+        return;
+      case REPLICA_SETS:
+        if (type !== "DELETED") this.#schedule(REPLICA_SETS, key);
+        this.#scheduleOwner(object, "Deployment", DEPLOYMENTS);
+        return;
+      case PODS:
+        this.#scheduleOwner(object, "ReplicaSet", REPLICA_SETS);
+        if (this.#readyAfterMs !== undefined) this.#runPod(change, this.#readyAfterMs);
+        return;
+    }
+  }
+
+  #schedule(table: string, key: ObjectKey, delayMs = this.#delayMs): void {
+    const id = `${table} ${key} ${delayMs}`;
+    if (this.#scheduled.has(id)) return;
+    this.#scheduled.add(id);
+    this.#context.background.after(delayMs, () => {
+      this.#scheduled.delete(id);
+      const object = this.#context.storage.find(table, key);
+      if (object === undefined) return;
+      if (table === DEPLOYMENTS) this.#syncDeployment(object);
+      else this.#syncReplicaSet(object);
+    });
+  }
+
+  #scheduleOwner(object: ApiObject, kind: string, table: string): void {
+    const owner = object.metadata.ownerReferences?.find((each) =>
+      each.controller === true && each.kind === kind
+    );
+    const { namespace } = object.metadata;
+    if (owner !== undefined) this.#schedule(table, `${namespace}/${owner.name}`);
+  }
+
+  /** Objects of `table` that `owner` controls. */
+  #ownedBy(owner: ApiObject, table: string): ApiObject[] {
+    const { uid } = owner.metadata;
+    return this.#context.storage.all(table).filter(({ metadata }) =>
+      metadata.ownerReferences?.some((each) => each.uid === uid && each.controller === true)
+    );
+  }
+
+  #syncDeployment(deployment: ApiObject): void {
+    if (deployment.metadata.deletionTimestamp !== undefined) return;
+    const hash = templateHash(objectAt(deployment, "spec", "template"));
+    const sets = this.#ownedBy(deployment, REPLICA_SETS);
+    const current = sets.find((set) => set.metadata.labels?.[HASH_LABEL] === hash);
+    const isPaused = objectAt(deployment, "spec").paused === true;
+    if (current === undefined && !isPaused) {
+      this.#addReplicaSet(deployment, hash, sets.length);
+      return; // its own change brings us back
+    }
+    const wanted = numberAt(deployment, "spec", "replicas") ?? 1;
+    if (current !== undefined) {
+      this.#scale(current, wanted);
+      const available = numberAt(current, "status", "availableReplicas") ?? 0;
+      // Old Pods serve until the new ones do.
+      for (const old of sets) if (old !== current && available >= wanted) this.#scale(old, 0);
+    }
+    this.#reportDeployment(deployment, current, sets);
+  }
+
+  #reportDeployment(
+    deployment: ApiObject,
+    current: ApiObject | undefined,
+    sets: readonly ApiObject[],
+  ): void {
+    const nowMs = this.#context.clock.wallMs();
+    const revision = current?.metadata.annotations?.[REVISION];
+    editStored(this.#context, DEPLOYMENTS, keyOf(deployment.metadata), (object) => {
+      const status = deploymentStatus(object, { current, sets, nowMs });
+      const metadata = objectOf(object.metadata);
+      const annotations = revision === undefined
+        ? objectOf(metadata.annotations)
+        : { ...objectOf(metadata.annotations), [REVISION]: revision };
+      return {
+        ...object,
+        metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations },
+        status,
+      };
+    });
+  }
+
+  #addReplicaSet(deployment: ApiObject, hash: string, count: number): void {
+    const { name, namespace, annotations = {} } = deployment.metadata;
+    const spec = objectAt(deployment, "spec");
+    const template = objectOf(spec.template);
+    const labels = { ...stringMapAt(template, "metadata", "labels"), [HASH_LABEL]: hash };
+    const selector = objectOf(spec.selector);
+    const matchLabels = { ...objectOf(selector.matchLabels), [HASH_LABEL]: hash };
+    const setName = `${name}-${hash}`;
+    if (this.#context.storage.find(REPLICA_SETS, `${namespace}/${setName}`) !== undefined) return;
+    this.#add(REPLICA_SETS, {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: {
+        ...this.#newMetadata(setName, namespace),
+        generation: 1,
+        labels,
+        annotations: { ...annotations, [REVISION]: String(count + 1) },
+        ownerReferences: [ownerReference(deployment)],
+      },
+      spec: {
+        replicas: spec.replicas ?? 1,
+        selector: { ...selector, matchLabels },
+        template: { ...template, metadata: { ...objectOf(template.metadata), labels } },
+      },
+      status: { replicas: 0 },
+    });
+  }
+
+  #scale(set: ApiObject, replicas: number): void {
+    editStored(this.#context, REPLICA_SETS, keyOf(set.metadata), (object) => {
+      const spec = objectOf(object.spec);
+      if (spec.replicas === replicas) return object;
+      const generation = (numberAt(object, "metadata", "generation") ?? 0) + 1;
+      return {
+        ...object,
+        metadata: { ...objectOf(object.metadata), generation },
+        spec: { ...spec, replicas },
+      };
+    });
+  }
+
+  #syncReplicaSet(set: ApiObject): void {
+    const nowMs = this.#context.clock.wallMs();
+    const pods = this.#ownedBy(set, PODS).filter(({ metadata }) =>
+      metadata.deletionTimestamp === undefined
+    );
+    const wanted = numberAt(set, "spec", "replicas") ?? 1;
+    if (set.metadata.deletionTimestamp === undefined) {
+      for (let missing = wanted - pods.length; missing > 0; missing--) this.#addPod(set);
+      for (const pod of surplus(pods, wanted)) this.#deletePod(pod);
+      if (pods.length !== wanted) return; // the Pods' own changes bring us back
+    }
+    const minReadyMs = (numberAt(set, "spec", "minReadySeconds") ?? 0) * 1000;
+    const status = replicaSetStatus(set, pods, { minReadyMs, nowMs });
+    editStored(this.#context, REPLICA_SETS, keyOf(set.metadata), (object) => ({
+      ...object,
+      status,
+    }));
+    // Pods that are ready become available without a change of theirs.
+    if (
+      minReadyMs > 0 && numberAt(status, "readyReplicas") !== numberAt(status, "availableReplicas")
+    ) {
+      this.#schedule(REPLICA_SETS, keyOf(set.metadata), minReadyMs);
+    }
+  }
+
+  #addPod(set: ApiObject): void {
+    const { name, namespace } = set.metadata;
+    const template = objectAt(set, "spec", "template");
+    const prefix = `${name}-`;
+    const metadata = objectOf(template.metadata);
+    const pod = defaultedPod({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        ...metadata,
+        ...this.#newMetadata(prefix + nameSuffix(this.#context.random), namespace),
+        generateName: prefix,
+        generation: 1,
+        ownerReferences: [ownerReference(set)],
+      },
+      spec: objectOf(template.spec),
+      status: { phase: "Pending", qosClass: "BestEffort" },
+    });
+    this.#add(PODS, pod);
+  }
+
+  #newMetadata(name: string, namespace: string | undefined): JsonObject {
+    return {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: this.#context.uuid(),
+      creationTimestamp: timeOf(this.#context.clock.wallMs()),
+    };
+  }
+
+  /** Adds an object unless its namespace is going or its (random) name is taken. */
+  #add(table: string, json: JsonObject): void {
+    const object = objectOfJson(json);
+    const { storage } = this.#context;
+    const namespace = storage.find("namespaces", object.metadata.namespace ?? "");
+    if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return;
+    if (storage.find(table, keyOf(object.metadata)) === undefined) storage.add(table, object);
+  }
+
+  #deletePod(pod: ApiObject): void {
+    const type = this.#context.registry.findType("", PODS);
+    const [version] = type?.versions ?? [];
+    if (type === undefined || version === undefined) return;
+    deleteObject(this.#context, pod, { type, version }, { isDryRun: false });
+  }
+
+  /** The kubelet: binds and runs new Pods, ends deleted ones. */
+  #runPod({ type, key, object }: StoredChange, readyAfterMs: number): void {
+    const { background, storage, clock } = this.#context;
+    const { uid, deletionTimestamp } = object.metadata;
+    if (type === "DELETED") return;
+    if (deletionTimestamp !== undefined) {
+      background.after(readyAfterMs, () => {
+        const found = storage.find(PODS, key);
+        if (found === undefined || found.metadata.uid !== uid) return;
+        editStored(this.#context, PODS, key, (pod) => ({
+          ...pod,
+          metadata: { ...objectOf(pod.metadata), deletionGracePeriodSeconds: 0 },
+        }));
+      });
+      return;
+    }
+    if (type !== "ADDED") return;
+    background.after(readyAfterMs, () => {
+      if (storage.find(PODS, key)?.metadata.uid !== uid) return;
+      const nowMs = clock.wallMs();
+      editStored(this.#context, PODS, key, (pod) => ({
+        ...pod,
+        spec: { ...objectOf(pod.spec), nodeName: SIMULATED_NODE },
+        status: runningStatus(pod, nowMs),
+      }));
+    });
+  }
+}
+
+/** Pods beyond `wanted`: those that are not ready first, then the youngest. */
+function surplus(pods: readonly ApiObject[], wanted: number): ApiObject[] {
+  if (pods.length <= wanted) return [];
+  const rank = (pod: ApiObject) =>
+    objectsAt(pod, "status", "conditions").some((each) =>
+        each.type === "Ready" && each.status === "True"
+      )
+      ? 1
+      : 0;
+  return [...pods].sort((a, b) =>
+    rank(a) - rank(b) ||
+    parseTime(b.metadata.creationTimestamp) - parseTime(a.metadata.creationTimestamp) ||
+    (a.metadata.name < b.metadata.name ? -1 : 1)
+  ).slice(0, pods.length - wanted);
+}
