@@ -82,7 +82,7 @@ export class Kubelet implements AsyncDisposable {
     const query = `watch=1&resourceVersion=${list.metadata.resourceVersion}&timeoutSeconds=300`;
     const { body } = await this.#request("GET", `${path}?${query}`);
     let rest = "";
-    for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    for await (const text of this.#texts(body ?? new Blob([]).stream())) {
       const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) {
@@ -91,6 +91,28 @@ export class Kubelet implements AsyncDisposable {
         if (event.type === "ERROR") return;
         if (event.type !== "DELETED") await this.#makeReady(event.object);
       }
+    }
+  }
+
+  /**
+   * The decoded body, which ends when we stop. Not left to fetch's own signal: Deno 2.9.6 forgets it
+   * once its Response was garbage-collected, and the read would wait for ever.
+   */
+  async *#texts(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, void> {
+    const reader = body.getReader();
+    const { signal } = this.#stop;
+    const cancel = () => reader.cancel().catch(() => {}); // failed already: the read says so
+    signal.addEventListener("abort", cancel, { once: true });
+    const decoder = new TextDecoder();
+    try {
+      while (!signal.aborted) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        yield decoder.decode(value, { stream: true });
+      }
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      await cancel();
     }
   }
 
