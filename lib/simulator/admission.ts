@@ -11,6 +11,7 @@ import { objectAt, objectOf, objectsAt, stringAt } from "./api_object.ts";
 import { badRequest, forbidden, notFound } from "./api_status.ts";
 import type { ServerContext } from "./context.ts";
 import { decodeError } from "./builtin_decode.ts";
+import { asTyped } from "./builtin_shape.ts";
 import { duplicateFields } from "./duplicate_fields.ts";
 import { type FieldError, invalid, invalidField, throwIfInvalid } from "./field_errors.ts";
 import { trackUpdate } from "./managed_fields.ts";
@@ -93,31 +94,13 @@ export function normalize(object: JsonObject, { type, version }: Resource): Json
     ...object,
     metadata: cleanMetadata(objectOf(object.metadata), type.kind),
   };
-  // Typed decoding of built-in kinds can't tell null from absent.
-  if (!type.isCustom) result = withoutNulls(result);
+  if (!type.isCustom) result = asTyped(result, version.schema?.wholeObject);
   if (version.schema !== undefined) {
     result = version.schema.prune(result);
     // Built-in kinds have defaults that OpenAPI does not tell: their rules add them.
     if (type.isCustom) result = version.schema.applyDefaults(result);
   }
   return type.rules.defaults === undefined ? result : type.rules.defaults(result);
-}
-
-function withoutNulls(object: JsonObject): JsonObject {
-  const result: JsonObject = {};
-  for (const [key, value] of Object.entries(object)) {
-    if (value === null) continue;
-    result[key] = typeof value === "object" && !Array.isArray(value)
-      ? withoutNulls(value)
-      : Array.isArray(value)
-      ? value.map((item) =>
-        typeof item === "object" && item !== null && !Array.isArray(item)
-          ? withoutNulls(item)
-          : item
-      )
-      : value;
-  }
-  return result;
 }
 
 /**

@@ -122,7 +122,7 @@ function applied(current: JsonObject, patch: Json, mediaType: string, resource: 
   if (!isJsonObject(patch)) throw badRequest("the patch is no object");
   return mediaType === MERGE_PATCH
     ? applyMergePatch(current, patch)
-    : applyStrategicPatch(current, patch, resource.version.schema?.wholeObject);
+    : applyStrategicPatch(current, patch, resource.version.schema?.root);
 }
 
 /** Server-side apply: merges by ownership, then updates or creates. */
@@ -161,13 +161,15 @@ function apply(
     if (!result.changed) return { status: 200, object: present(existing, resource) };
     return { status: 200, object: updateObject(context, existing, result.object, write).object };
   }
-  return { status: 201, object: createObject(context, result.object, write) };
+  // The configuration may leave the name to the path.
+  const metadata = { ...objectOf(result.object.metadata), name };
+  return { status: 201, object: createObject(context, { ...result.object, metadata }, write) };
 }
 
 function parsedApply(
   request: ApiRequest,
   name: string,
-  { resource, namespace }: UpdateRequest,
+  { resource }: UpdateRequest,
 ): JsonObject {
   let parsed: Json;
   try {
@@ -186,6 +188,5 @@ function parsedApply(
   const metadata = cleanMetadata(objectOf(sent.metadata), resource.type.kind);
   if (metadata.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   checkName(metadata, name);
-  if (resource.type.isNamespaced) metadata.namespace ??= namespace;
-  return { ...sent, metadata: { ...metadata, name } };
+  return { ...sent, metadata };
 }

@@ -14,7 +14,7 @@ import { CONTRACT } from "./cases.ts";
 function simulated(): { backend: Backend; server: ApiServer } {
   const clock = new SimClock();
   const server = new ApiServer({ clock, random: seededRandom(1) });
-  server.addController((context) => new Workloads(context));
+  server.addController((context) => new Workloads(context, { delayMs: 50 }));
   const backend: Backend = {
     name: "simulator",
     fetch: (path, init) => server.fetch(`http://simulator${path}`, init),
