@@ -1,5 +1,5 @@
 import { deepStrictEqual, match, strictEqual } from "node:assert/strict";
-import { readReport, skippedMessage } from "../../tools/test.ts";
+import { readReport, skippedMessage, skippedSuites } from "../../tools/test.ts";
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="deno test" tests="5" failures="1" errors="0" time="0.009">
@@ -25,15 +25,25 @@ Deno.test("readReport() counts passed, failed and skipped tests", () => {
   deepStrictEqual([...skipped], [["./tests/a_test.ts", 1], ["./tests/b_test.ts", 1]]);
 });
 
-Deno.test("skippedMessage() names the files and the one command that enables them", () => {
+Deno.test("skippedSuites() names test files, also those whose tests a helper registered", () => {
+  const texts = new Map([
+    ["tests/c_test.ts", 'import { realSuite } from "./support/real_suite.ts";'],
+    ["tests/d_test.ts", 'import { other } from "./support/other.ts";'],
+  ]);
+  const skipped = new Map([["./tests/support/real_suite.ts", 2], ["./tests/a_test.ts", 1]]);
+  deepStrictEqual(skippedSuites(skipped, texts), ["tests/a_test.ts", "tests/c_test.ts"]);
+});
+
+Deno.test("skippedMessage() names the suites and the one command that enables them", () => {
   const { skipped } = readReport(REPORT);
+  const suites = ["tests/a_test.ts", "tests/b_test.ts"];
   strictEqual(
-    skippedMessage(skipped, { hasAssets: false, task: "test" }),
-    `Skipped:
-  tests/a_test.ts (1)
-  tests/b_test.ts (1)
+    skippedMessage(skipped, { suites, hasAssets: false, task: "test" }),
+    `Skipped: 2 tests of
+  tests/a_test.ts
+  tests/b_test.ts
 They need a real API server. To run them too: deno task assets && deno task test`,
   );
-  match(skippedMessage(skipped, { hasAssets: true, task: "test" }) ?? "", /another program/);
-  strictEqual(skippedMessage(new Map(), { hasAssets: false, task: "test" }), undefined);
+  match(skippedMessage(skipped, { suites, hasAssets: true, task: "test" }) ?? "", /program\.$/);
+  strictEqual(skippedMessage(new Map(), { suites, hasAssets: false, task: "test" }), undefined);
 });
