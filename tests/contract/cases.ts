@@ -13,7 +13,9 @@ import { CREATE_CASES } from "./create.ts";
 import { DEFINITION_CASES } from "./definitions.ts";
 import { DELETE_CASES } from "./delete.ts";
 import { LIST_CASES } from "./list.ts";
+import { OWNERSHIP_CASES } from "./ownership.ts";
 import { PATCH_CASES } from "./patch.ts";
+import { SCHEMA_CASES } from "./schemas.ts";
 import { UPDATE_CASES } from "./update.ts";
 import { WATCH_CASES } from "./watch.ts";
 
@@ -27,4 +29,6 @@ export const CONTRACT: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...DEFINITION_CASES,
   ...BUILTIN_CASES,
+  ...SCHEMA_CASES,
+  ...OWNERSHIP_CASES,
 ];

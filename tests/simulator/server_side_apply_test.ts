@@ -2,9 +2,12 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { isJsonObject, type Json, type JsonObject } from "../../lib/core/json.ts";
 import { deepFreeze, type ManagedFieldsEntry } from "../../lib/core/objects.ts";
 import { applyMergePatch } from "../../lib/core/patch_merge.ts";
+import { defaultedDeployment } from "../../lib/simulator/builtin_rules.ts";
+import { builtinSchema } from "../../lib/simulator/builtin_schemas.ts";
 import { trackUpdate } from "../../lib/simulator/managed_fields.ts";
 import { serverSideApply } from "../../lib/simulator/server_side_apply.ts";
 import { StructuralSchema } from "../../lib/simulator/structural_schema.ts";
+import { comparableStep } from "../support/recorded.ts";
 import recorded from "./recorded/apply.json" with { type: "json" };
 import validation from "./recorded/validation.json" with { type: "json" };
 
@@ -113,28 +116,6 @@ function withEntries(object: JsonObject, managedFields: Json[]): JsonObject {
   return { ...object, metadata: { ...objectOf(object["metadata"]), managedFields } };
 }
 
-/** The parts of an answer that are compared, in one shape for both sides. */
-function shown(answer: JsonObject): Json {
-  const entries = Array.isArray(answer["managedFields"]) ? answer["managedFields"] : [];
-  const owners = entries.filter(isJsonObject)
-    .filter(({ manager }) => manager !== "kube-controller-manager")
-    .map(({ manager, operation, subresource, fieldsV1 }) =>
-      JSON.stringify([manager ?? "", operation ?? "", subresource ?? "", fieldsV1 ?? {}])
-    );
-  return {
-    code: answer["code"] ?? null,
-    spec: answer["spec"] ?? null,
-    labels: answer["labels"] ?? {},
-    finalizers: answer["finalizers"] ?? [],
-    // Nor does it tell several typing errors in a fixed order.
-    message: String(answer["message"] ?? "").split("\n").toSorted(),
-    // The server tells the conflicts of several managers in no fixed order.
-    causes: (Array.isArray(answer["causes"]) ? answer["causes"] : [])
-      .toSorted((a, b) => JSON.stringify(a) < JSON.stringify(b) ? -1 : 1),
-    owners: owners.sort(),
-  };
-}
-
 function answerOf(outcome: Outcome): JsonObject {
   if (!("object" in outcome)) return { ...outcome, causes: [...outcome.causes] };
   const { metadata, spec } = outcome.object;
@@ -148,13 +129,21 @@ function replay(name: string, steps: readonly Step[], object: OneObject): void {
   for (const [index, step] of steps.entries()) {
     const outcome = object.run(step);
     const what = `${name}, step ${index}: ${step.op} by ${step.manager}`;
-    deepStrictEqual(shown(answerOf(outcome)), shown(step.answer), what);
+    deepStrictEqual(comparableStep(answerOf(outcome)), comparableStep(step.answer), what);
   }
 }
 
 Deno.test("serverSideApply() gives what the recorded server gave, request by request", () => {
   const steps: readonly Step[] = JSON.parse(JSON.stringify(recorded.widgets));
   replay("widgets", steps, new OneObject(WIDGETS, WIDGET, (o) => WIDGETS.applyDefaults(o)));
+});
+
+Deno.test("serverSideApply() merges a Deployment as the recorded server did", () => {
+  const schema = builtinSchema({ group: "apps", version: "v1", kind: "Deployment" });
+  ok(schema !== undefined);
+  const identity = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "s" } };
+  const steps: readonly Step[] = JSON.parse(JSON.stringify(recorded.deployments));
+  replay("deployments", steps, new OneObject(schema, identity, defaultedDeployment));
 });
 
 Deno.test("trackUpdate() gives what the recorded server gave, request by request", () => {

@@ -2,26 +2,11 @@ import { deepStrictEqual, ok, strictEqual, throws } from "node:assert/strict";
 import { isJsonObject, type Json, type JsonObject } from "../../lib/core/json.ts";
 import { applyMergePatch } from "../../lib/core/patch_merge.ts";
 import { deepFreeze } from "../../lib/core/objects.ts";
+import type { FieldError } from "../../lib/simulator/field_errors.ts";
 import { SchemaError, StructuralSchema } from "../../lib/simulator/structural_schema.ts";
+import { comparableCauses } from "../support/recorded.ts";
 import definitions from "./recorded/definitions.json" with { type: "json" };
 import recorded from "./recorded/validation.json" with { type: "json" };
-
-/** One cause as the recordings and our errors are compared. */
-interface Cause {
-  readonly reason?: string;
-  readonly field?: string;
-  readonly message?: string;
-}
-
-/**
- * Comparable form: what the library's compiler says about a wrong expression is its own wording, and
- * the server gives the errors of one object's members in no fixed order.
- */
-function comparable(causes: readonly Cause[]): string[] {
-  return causes.map(({ reason, field, message }) =>
-    `${reason} ${field} ${message?.replace(/compilation failed: [^]*$/, "compilation failed")}`
-  ).sort();
-}
 
 function objectOf(value: Json): JsonObject {
   ok(isJsonObject(value));
@@ -40,7 +25,7 @@ for (const { name, spec, answer } of recorded.cases) {
     const unknown = WIDGETS.unknownFields(object).map((path) => `unknown field "${path}"`);
     const prepared = WIDGETS.applyDefaults(WIDGETS.prune(object));
     const errors = WIDGETS.validate(prepared);
-    deepStrictEqual(comparable(errors), comparable(answer.causes ?? []));
+    deepStrictEqual(comparableCauses(errors), comparableCauses(answer.causes ?? []));
     if (answer.causes === undefined) {
       deepStrictEqual(prepared["spec"], answer.spec);
       deepStrictEqual(unknown, answer.warnings);
@@ -54,22 +39,22 @@ for (const { name, patch, answer } of recorded.updates) {
     const patched = applyMergePatch(old, { spec: patch as Json });
     const object = WIDGETS.applyDefaults(WIDGETS.prune(objectOf(patched)));
     deepStrictEqual(
-      comparable(WIDGETS.validate(object, { old })),
-      comparable(answer.causes ?? []),
+      comparableCauses(WIDGETS.validate(object, { old })),
+      comparableCauses(answer.causes ?? []),
     );
   });
 }
 
 for (const { name, schema, causes } of definitions) {
   Deno.test(`StructuralSchema.compile() judges a definition as the recorded server: ${name}`, () => {
-    let found: readonly Cause[] = [];
+    let found: readonly FieldError[] = [];
     try {
       StructuralSchema.compile(schema as JsonObject);
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error;
       found = error.causes;
     }
-    deepStrictEqual(comparable(found), comparable(causes));
+    deepStrictEqual(comparableCauses(found), comparableCauses(causes));
   });
 }
 
