@@ -192,6 +192,12 @@ function pathExists(path: string): boolean {
   }
 }
 
+/** True if `path` is `file`, or below it if that is a folder. */
+function isWithin(path: string, file: string): boolean {
+  const plain = file.replace(/^\.\//, "").replace(/\/$/, "");
+  return path === plain || path.startsWith(`${plain}/`);
+}
+
 async function runSuite({ name, suite, flags, files, temporary }: {
   name: string;
   suite: Suite;
@@ -224,7 +230,8 @@ async function runSuite({ name, suite, flags, files, temporary }: {
   const { skipped } = readReport(await Deno.readTextFile(junit));
   const task = name === "fast" ? "test" : `test:${name}`;
   const texts = new Map(
-    testFiles("tests").map((path) => [path, Deno.readTextFileSync(ROOT + path)] as const),
+    testFiles("tests").filter((path) => files.some((file) => isWithin(path, file)))
+      .map((path) => [path, Deno.readTextFileSync(ROOT + path)] as const),
   );
   const suites = skippedSuites(skipped, texts);
   const message = skippedMessage(skipped, { suites, hasAssets: assets !== undefined, task });
