@@ -14,6 +14,7 @@
 // deno-lint-ignore-file no-console -- a tool of the terminal
 
 import { fileURLToPath } from "node:url";
+import { CONFIG_VARIABLES } from "../lib/client/config.ts";
 import configuration from "../deno.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -38,8 +39,7 @@ const CLI_PERMISSIONS = [
 const IMAGE_PERMISSIONS = [
   "--allow-net",
   "--allow-read=/var/run/secrets,/run/secrets,/etc/foo-operator,/tmp",
-  "--allow-env",
-  "--allow-sys=hostname,systemMemoryInfo,uid,gid",
+  `--allow-env=${[...CONFIG_VARIABLES, "POD_NAME", "HOSTNAME", "NO_COLOR"].join(",")}`,
 ];
 
 /** The binary can't be built; the message is one sentence that says why and what to do. */

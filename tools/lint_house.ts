@@ -43,8 +43,10 @@ export const DOORS: readonly { readonly what: RegExp; readonly where: RegExp; wh
   },
   {
     what: /^Deno\.(serve|listen|listenTls|connect|connectTls)$/,
-    where: /^lib\/(services\/server|client\/relay|webhook\/\w+|cli\/\w+)\.ts$/,
-    why: "Sockets belong to lib/services/server.ts, lib/client/relay.ts, lib/webhook/ and lib/cli/",
+    where:
+      /^lib\/(services\/server|client\/relay|simulator\/http_front|webhook\/\w+|cli\/\w+)\.ts$/,
+    why:
+      "Sockets belong to lib/services/server.ts, lib/client/relay.ts, lib/simulator/http_front.ts, lib/webhook/ and lib/cli/",
   },
   {
     what: /^Deno\.(errors|build|version|inspect|customInspect)$/,
