@@ -103,6 +103,7 @@ Deno.test("Controller retries what throws, later each time, and forgets on succe
       failures,
       retryAfterMs,
       durationMs: 0,
+      ...(index === 0 ? {} : { reasons: "retry foo" }),
     })),
   );
 });
