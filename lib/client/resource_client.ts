@@ -20,9 +20,9 @@ import { ndjson } from "./ndjson.ts";
 import { type Patch, PATCH_CONTENT_TYPES } from "./patch.ts";
 import {
   type CreateOptions,
+  type DeleteCollectionOptions,
   type DeleteOptions,
   type GetOptions,
-  LIST_PAGE_SIZE,
   type ListCallOptions,
   type ListOptions,
   type ListPageOptions,
@@ -34,8 +34,16 @@ import {
   type WriteOptions,
 } from "./resource_options.ts";
 import { assertNamespace, collectionPath, objectPath } from "./resource_path.ts";
+import { deleteBody, listQuery, selectionQuery, watchQuery, writeQuery } from "./resource_query.ts";
 import type { RestClient, RestRequest } from "./rest.ts";
-import { parseList, parseObject, parseWatchEvent } from "./wire_objects.ts";
+import {
+  ACCEPT_METADATA,
+  metadataOnly,
+  parseList,
+  parseObject,
+  parseUnnamed,
+  parseWatchEvent,
+} from "./wire_objects.ts";
 
 /** How often a list starts anew because its continue token expired, before it gives up. */
 const LIST_RESTARTS_MAX = 1;
@@ -71,10 +79,18 @@ export class ResourceClient<T extends KubeObject> {
   /** The kind that this client is for. */
   readonly kind: KindDefinition<T>;
 
+  /** True if the server is asked for nothing but metadata; see `Client.metadata`. */
+  readonly #isMetadataOnly: boolean;
+
   /** Only stores. */
-  constructor(rest: RestClient, kind: KindDefinition<T>) {
+  constructor(
+    rest: RestClient,
+    kind: KindDefinition<T>,
+    { form = "Object" }: { form?: "Object" | "PartialObjectMetadata" } = {},
+  ) {
     this.#rest = rest;
     this.kind = kind;
+    this.#isMetadataOnly = form === "PartialObjectMetadata";
   }
 
   /** The object. `resourceVersion: "0"` allows an old one from the server's cache. */
@@ -114,28 +130,34 @@ export class ResourceClient<T extends KubeObject> {
     return { items, resourceVersion: page.resourceVersion };
   }
 
+  /**
+   * All objects that match, page by page, for what need not be in memory at once. All pages are of
+   * one version. Unlike a {@linkcode ResourceClient.list}, it can't start anew.
+   *
+   * @throws {ApiError} With `isExpired`, if the version was forgotten between two pages.
+   */
+  async *pages(options: ListOptions): AsyncGenerator<ListResult<T>, void, void> {
+    let page = await this.listPage(options);
+    yield page;
+    while (page.continue !== undefined) {
+      page = await this.listPage({ ...options, continue: page.continue });
+      yield page;
+    }
+  }
+
   /** One page. The next is asked for with its `continue`; the last has none. */
   async listPage(options: ListPageOptions): Promise<ListResult<T>> {
-    const { namespace, labelSelector, fieldSelector, signal, pageSize = LIST_PAGE_SIZE } = options;
-    // A token stands for a version: the server refuses both together.
-    const resourceVersion = options.continue === undefined ? options.resourceVersion : undefined;
-    // Said always: without it, a list in pages means exactly that version.
-    const match = options.resourceVersionMatch ?? "NotOlderThan";
     const value = await this.#rest.request({
       verb: "list",
       method: "GET",
-      path: collectionPath(this.kind, namespace),
-      query: {
-        labelSelector,
-        fieldSelector,
-        limit: pageSize,
-        continue: options.continue,
-        resourceVersion: resourceVersion || undefined,
-        resourceVersionMatch: resourceVersion ? match : undefined,
-      },
-      signal,
+      path: collectionPath(this.kind, options.namespace),
+      query: listQuery(options),
+      ...(this.#isMetadataOnly && { accept: ACCEPT_METADATA.list }),
+      signal: options.signal,
     });
-    return parseList(value, this.kind);
+    const list = parseList(value, this.kind);
+    if (this.#isMetadataOnly) list.items = list.items.map((item) => this.#shaped(item));
+    return list;
   }
 
   /**
@@ -151,25 +173,20 @@ export class ResourceClient<T extends KubeObject> {
    * @throws {ProtocolError} If a line makes no sense: list anew.
    */
   async *watch(options: WatchOptions): AsyncGenerator<WatchEvent<T>, void, void> {
-    const { inactivityMs = WATCH_INACTIVITY_MS, onOpen, sendInitialEvents } = options;
+    const { inactivityMs = WATCH_INACTIVITY_MS, onOpen, signal } = options;
     const chunks = this.#rest.stream({
       verb: "watch",
       method: "GET",
       path: collectionPath(this.kind, options.namespace),
-      query: {
-        watch: true,
-        allowWatchBookmarks: options.allowBookmarks ?? true,
-        resourceVersion: options.resourceVersion,
-        labelSelector: options.labelSelector,
-        fieldSelector: options.fieldSelector,
-        timeoutSeconds: options.timeoutSeconds,
-        sendInitialEvents,
-        // The only value that the server takes together with sendInitialEvents.
-        resourceVersionMatch: sendInitialEvents === undefined ? undefined : "NotOlderThan",
-      },
-      signal: options.signal,
+      query: watchQuery(options),
+      ...(this.#isMetadataOnly && { accept: ACCEPT_METADATA.object }),
+      signal,
     }, { inactivityMs, ...(onOpen && { onOpen }) });
-    for await (const line of ndjson(chunks)) yield parseWatchEvent(line, this.kind);
+    for await (const line of ndjson(chunks)) {
+      const event = parseWatchEvent(line, this.kind);
+      if (this.#isMetadataOnly && "object" in event) event.object = this.#shaped(event.object);
+      yield event;
+    }
   }
 
   /**
@@ -188,7 +205,7 @@ export class ResourceClient<T extends KubeObject> {
 
   /**
    * Creates `draft`; `apiVersion` and `kind` are filled in. The namespace is `namespace`, else the
-   * draft's own.
+   * draft's own. Kinds that are asked and not stored, as SubjectAccessReview, have no name.
    *
    * @throws {ApiError} With `isAlreadyExists`, if there is an object of that name.
    */
@@ -197,6 +214,8 @@ export class ResourceClient<T extends KubeObject> {
     { namespace = draft.metadata.namespace, ...options }: CreateOptions,
   ): Promise<T> {
     assertNamespace(this.kind, namespace);
+    const { name, generateName } = draft.metadata;
+    const parse = name || generateName ? parseObject : parseUnnamed;
     return await this.#object({
       verb: "create",
       method: "POST",
@@ -204,7 +223,7 @@ export class ResourceClient<T extends KubeObject> {
       query: writeQuery(options),
       body: { ...draft, ...this.#typeMeta() },
       signal: options.signal,
-    });
+    }, parse);
   }
 
   /**
@@ -283,35 +302,46 @@ export class ResourceClient<T extends KubeObject> {
    * does not hold.
    */
   async delete(options: DeleteOptions): Promise<void> {
-    const { name, namespace, preconditions, propagationPolicy, gracePeriodSeconds, signal } =
-      options;
+    const { name, namespace, signal } = options;
     await this.#rest.request({
       verb: "delete",
       method: "DELETE",
       path: objectPath(this.kind, { name, namespace }),
-      body: {
-        apiVersion: "v1",
-        kind: "DeleteOptions",
-        ...(preconditions && { preconditions }),
-        ...(propagationPolicy && { propagationPolicy }),
-        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
-        ...(options.dryRun && { dryRun: ["All"] }),
-      },
+      body: deleteBody(options),
       signal,
     });
   }
 
-  async #object(request: RestRequest): Promise<T> {
-    return parseObject(await this.#rest.request(request), this.kind);
+  /**
+   * Asks for the deletion of all objects that match, in one namespace if the kind has them: without
+   * selectors, of all. They are deleted one after the other, so a failure may leave some.
+   * Preconditions hold for each, so they fit a selection of one object only.
+   *
+   * @throws {ApiError} With `isConflict`, if a precondition does not hold.
+   */
+  async deleteCollection(options: DeleteCollectionOptions): Promise<void> {
+    assertNamespace(this.kind, options.namespace);
+    await this.#rest.request({
+      verb: "deletecollection",
+      method: "DELETE",
+      path: collectionPath(this.kind, options.namespace),
+      query: selectionQuery(options),
+      body: deleteBody(options),
+      signal: options.signal,
+    });
+  }
+
+  async #object(request: RestRequest, parse: typeof parseObject = parseObject): Promise<T> {
+    const accept = this.#isMetadataOnly ? { accept: ACCEPT_METADATA.object } : {};
+    return this.#shaped(parse(await this.#rest.request({ ...request, ...accept }), this.kind));
+  }
+
+  /** In a client of metadata, nothing but metadata, also of servers that send all. */
+  #shaped(object: T): T {
+    return this.#isMetadataOnly ? metadataOnly(object, this.kind) : object;
   }
 
   #typeMeta(): { apiVersion: string; kind: string } {
     return { apiVersion: apiVersionOf(this.kind.gvk), kind: this.kind.gvk.kind };
   }
-}
-
-function writeQuery(
-  { fieldManager, dryRun, fieldValidation }: WriteOptions,
-): NonNullable<RestRequest["query"]> {
-  return { fieldManager, dryRun: dryRun ? "All" : undefined, fieldValidation };
 }

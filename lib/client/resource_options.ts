@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { FieldSelector, LabelSelector } from "../core/selectors.ts";
+
 /** Objects a page, as client-go's pager asks for. */
 export const LIST_PAGE_SIZE = 500;
 
@@ -48,10 +50,10 @@ export interface WriteOptions extends CallOptions {
 export interface Selection {
   /** Absent: all namespaces. */
   readonly namespace?: string;
-  /** By labels, e.g. `app=web,tier in (a,b)`. */
-  readonly labelSelector?: string;
-  /** By fields, e.g. `metadata.name=web`. */
-  readonly fieldSelector?: string;
+  /** By labels, e.g. `app=web,tier in (a,b)`, or as `selectors.ts` helps to write it. */
+  readonly labelSelector?: string | LabelSelector;
+  /** By fields, e.g. `metadata.name=web`. Which fields a kind has for it is the server's choice. */
+  readonly fieldSelector?: string | FieldSelector;
 }
 
 /** Options of `list`, but for what is listed. */
@@ -98,8 +100,8 @@ export interface CreateOptions extends WriteOptions {
   readonly namespace?: string;
 }
 
-/** Options of `delete`. */
-export interface DeleteOptions extends ObjectPlace, CallOptions {
+/** Options of deletions, but for what is deleted. */
+export interface DeleteCallOptions extends CallOptions {
   /** Delete only if the object still has these; else a Conflict. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
   /** What happens to dependents. The kind's own default, mostly `Background`, if absent. */
@@ -109,3 +111,9 @@ export interface DeleteOptions extends ObjectPlace, CallOptions {
   /** Run everything but the deleting. @default {false} */
   readonly dryRun?: boolean;
 }
+
+/** Options of `delete`. */
+export interface DeleteOptions extends ObjectPlace, DeleteCallOptions {}
+
+/** Options of `deleteCollection`. */
+export interface DeleteCollectionOptions extends Selection, DeleteCallOptions {}

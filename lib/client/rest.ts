@@ -103,20 +103,26 @@ export class RestClient {
   /**
    * Sends `request` when first asked for a chunk, and yields its answer as it comes, for as long as
    * it comes. Leaving the loop ends the request. `onOpen` is called once it has been accepted.
+   * `inactivityMs` and `headersMs` stand in for the client's limits.
    *
    * @throws What {@linkcode RestClient.request} throws, but for the JSON.
    */
   async *stream(
     request: RestRequest,
-    { inactivityMs = this.#limits.inactivityMs, onOpen }: {
+    { inactivityMs, headersMs, onOpen }: {
       inactivityMs?: number;
+      headersMs?: number;
       onOpen?: () => void;
     } = {},
   ): AsyncGenerator<Uint8Array, void, void> {
     const action = actionOf(request);
     using deadlines = startDeadlines({
       action,
-      limits: { headersMs: this.#limits.headersMs, inactivityMs, totalMs: Infinity },
+      limits: {
+        headersMs: headersMs ?? this.#limits.headersMs,
+        inactivityMs: inactivityMs ?? this.#limits.inactivityMs,
+        totalMs: Infinity,
+      },
       clock: this.#options.clock,
       signal: request.signal,
     });

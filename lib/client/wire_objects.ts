@@ -70,6 +70,39 @@ export function parseObject<T extends KubeObject>(value: unknown, kind: KindDefi
 }
 
 /**
+ * `value` as an object of a `kind` that is answered but not stored, and so has no name.
+ *
+ * @throws {ProtocolError} If it is not even an object.
+ */
+export function parseUnnamed<T extends KubeObject>(value: unknown, kind: KindDefinition<T>): T {
+  if (!isJsonObject(value)) {
+    throw new ProtocolError(`Cannot read one of ${kind.plural}: it is no object`);
+  }
+  const object: unknown = value;
+  return object as T;
+}
+
+/**
+ * Media types that ask for metadata alone. The plain form after it is for API servers behind the
+ * aggregation layer that do not know it.
+ */
+export const ACCEPT_METADATA = {
+  object: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
+  list: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+} as const;
+
+/** `object` with its metadata alone, named as the `kind` it is of and not as the form it came in. */
+export function metadataOnly<T extends KubeObject>(object: T, { gvk }: KindDefinition<T>): T {
+  const partial: KubeObject = {
+    apiVersion: apiVersionOf(gvk),
+    kind: gvk.kind,
+    metadata: object.metadata,
+  };
+  // The boundary: clients of metadata are of kinds whose T is no more than this.
+  return partial as T;
+}
+
+/**
  * `value`, one line of a watch, as an event.
  *
  * @throws {ProtocolError} If it is none.
@@ -84,27 +117,39 @@ export function parseWatchEvent<T extends KubeObject>(
     case "MODIFIED":
     case "DELETED":
       return { type, object: parseObject(object, kind) };
-    case "BOOKMARK":
-      return parseBookmark(object, kind);
-    case "ERROR": {
-      const status = statusOf(object);
-      if (status !== undefined) return { type, status };
-      throw new ProtocolError(`Cannot watch ${kind.plural}: an ERROR event came without a Status`);
-    }
     default:
-      throw new ProtocolError(
-        `Cannot watch ${kind.plural}: an event of unknown type came${
-          typeof type === "string" ? `, "${type.slice(0, 40)}"` : ""
-        }`,
-      );
+      return parseBookmarkOrError(value, kind);
   }
+}
+
+/**
+ * `value`, one line of a watch that is about no object, as an event.
+ *
+ * @throws {ProtocolError} If it is none.
+ */
+export function parseBookmarkOrError<T extends KubeObject>(
+  value: unknown,
+  kind: KindDefinition<T>,
+): Extract<WatchEvent<T>, { type: "BOOKMARK" | "ERROR" }> {
+  const { type, object } = isJsonObject(value) ? value : {};
+  if (type === "BOOKMARK") return parseBookmark(object, kind);
+  if (type !== "ERROR") {
+    throw new ProtocolError(
+      `Cannot watch ${kind.plural}: an event of unknown type came${
+        typeof type === "string" ? `, "${type.slice(0, 40)}"` : ""
+      }`,
+    );
+  }
+  const status = statusOf(object);
+  if (status !== undefined) return { type, status };
+  throw new ProtocolError(`Cannot watch ${kind.plural}: an ERROR event came without a Status`);
 }
 
 /** A bookmark's object has a version and perhaps annotations, but no name. */
 function parseBookmark<T extends KubeObject>(
   object: unknown,
   kind: KindDefinition<T>,
-): WatchEvent<T> {
+): Extract<WatchEvent<T>, { type: "BOOKMARK" }> {
   const metadata = isJsonObject(object) ? object["metadata"] : undefined;
   if (!isJsonObject(metadata) || typeof metadata["resourceVersion"] !== "string") {
     throw new ProtocolError(`Cannot watch ${kind.plural}: a bookmark came without a version`);
