@@ -20,7 +20,8 @@
  *
  * @example A key goes through a queue once, however often it was added
  * ```ts
- * import { deepStrictEqual } from "node:assert/strict";
+ * import { strictEqual } from "node:assert/strict";
+ * import { defaultRateLimiter, realClock, realRandom, Workqueue } from "@foo-operator/lib";
  *
  * const queue = new Workqueue({
  *   name: "foo",
@@ -29,16 +30,14 @@
  * });
  * queue.add("default/a");
  * queue.add("default/a");
- * queue.shutDown();
  *
  * const { signal } = new AbortController();
- * const taken: string[] = [];
- * for (;;) {
- *   using item = await queue.take({ signal });
- *   if (item === undefined) break;
- *   taken.push(item.key);
+ * {
+ *   using item = await queue.take({ signal }); // leaving the scope says that it is done
+ *   strictEqual(item?.key, "default/a");
+ *   strictEqual(queue.depth, 0);
  * }
- * deepStrictEqual(taken, ["default/a"]);
+ * queue.shutDown();
  * ```
  *
  * @module
