@@ -69,9 +69,14 @@ export { type DeadlineLimits } from "./client/deadlines.ts";
 export * from "./client/kinds.ts";
 export * from "./client/patch.ts";
 export { type Environment } from "./client/proxy.ts";
+export { type RateLimit } from "./client/request_throttle.ts";
+export * from "./client/open_transport.ts";
+export * from "./client/pods.ts";
 export * from "./client/resource_client.ts";
 export * from "./client/resource_options.ts";
 export * from "./client/rest.ts";
+export * from "./client/subresource_client.ts";
+export * from "./client/table_client.ts";
 export * from "./client/transport.ts";
 
 // cache: following a kind

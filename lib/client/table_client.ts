@@ -50,6 +50,7 @@ export interface TableRow {
 export interface Table {
   /** Empty in a watch but for the first event. */
   readonly columns: readonly TableColumn[];
+  /** One row an object, in the order of the list. */
   readonly rows: readonly TableRow[];
   /** Version of the whole table. */
   readonly resourceVersion: string;
