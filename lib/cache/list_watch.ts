@@ -40,6 +40,12 @@ export interface WatchCall {
   /** How long the server should let the watch run, in seconds. */
   timeoutSeconds: number;
   /**
+   * Ask for the whole state first, as ADDED events up to a bookmark with `initialEventsEnd`; then
+   * `resourceVersion` says how new the state must be, `""` for the latest. A source that can't has
+   * to fail as a server would that can't (400 or 422), or to ignore it.
+   */
+  sendInitialEvents?: true;
+  /**
    * To be called when the server has accepted the watch (its headers are in), by sources that can
    * tell. Without it a quiet watch is known to work only by its first event or bookmark.
    */

@@ -7,7 +7,14 @@
  * @module
  */
 
-import { ApiError, isExpired, isNotFound, ProtocolError, type Status } from "../core/errors.ts";
+import {
+  ApiError,
+  DeadlineError,
+  isExpired,
+  isNotFound,
+  ProtocolError,
+  type Status,
+} from "../core/errors.ts";
 
 /** What the reflector was doing. */
 export type ReflectorVerb = "list" | "watch";
@@ -21,6 +28,7 @@ export type ReflectorVerb = "list" | "watch";
  * - `rejected`: the server can't make sense of our version (400).
  * - `unparsable`: a line of the watch was no event, so events may have been missed.
  * - `unserved`: the resource is not, or no longer, served (404).
+ * - `periodic`: to find what no watch tells, after a long time.
  */
 export type ListReason =
   | "start"
@@ -29,7 +37,8 @@ export type ListReason =
   | "behind"
   | "rejected"
   | "unparsable"
-  | "unserved";
+  | "unserved"
+  | "periodic";
 
 /**
  * Longest `Retry-After` that is followed in full, in milliseconds. API servers ask for 1 s to some
@@ -68,6 +77,22 @@ export function listReasonOf(error: unknown): ListReason | undefined {
 export function needsLatest(error: unknown): boolean {
   const reason = listReasonOf(error);
   return reason === "expired" || reason === "ahead" || reason === "rejected";
+}
+
+/**
+ * How to read the whole state after streaming it failed with `error` (field case W13):
+ * - `never`: the server does not do this, or not for us. Pages from now on.
+ * - `stalled`: it began and did not end, or fell silent. Pages; if it happens again, for good.
+ * - `pages`: this time by pages, in case that what failed is the streaming.
+ * - `again`: pages would meet the same refusal.
+ */
+export function afterStreamFailed(error: unknown): "never" | "stalled" | "pages" | "again" {
+  if (error instanceof DeadlineError) return "stalled";
+  if (!(error instanceof ApiError)) return "pages";
+  // 403: who may list but not watch gets the objects all the same, and hears of it (W11).
+  if ([400, 403, 405, 422].includes(error.status)) return "never";
+  if (isExpired(error) || isVersionAhead(error)) return "again";
+  return [401, 404, 429, 503].includes(error.status) ? "again" : "pages";
 }
 
 /** True if `error` will last until a person acts: rights, a missing CRD, a wrong version. */

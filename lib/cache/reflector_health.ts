@@ -12,10 +12,24 @@ import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { ListReason, ReflectorVerb } from "./recovery.ts";
 
+/** What is told of a list that became the store's content. */
+export interface ListedReport {
+  /** What it was for. */
+  readonly reason: ListReason;
+  /** How it was read. */
+  readonly by: "pages" | "stream";
+  /** Objects that it had. */
+  readonly items: number;
+  /** Differences from what the store had. */
+  readonly changes: number;
+  /** From the request to the last object. */
+  readonly durationMs: number;
+}
+
 /** Hooks of a reflector. They run inside its loop: quick, and never throwing. */
 export interface ReflectorObserver {
   /** A list became the store's content. */
-  listed?(list: { reason: ListReason; items: number; changes: number; durationMs: number }): void;
+  listed?(list: ListedReport): void;
   /** A watch starts. */
   watchStarted?(watch: { resourceVersion: string }): void;
   /** The watch proved itself: an event came, or it was seen open a while after its start. */
@@ -81,7 +95,7 @@ export class ReflectorHealth implements ReflectorObserver {
   }
 
   /** See {@linkcode ReflectorObserver.listed}. */
-  listed(list: Parameters<Required<ReflectorObserver>["listed"]>[0]): void {
+  listed(list: ListedReport): void {
     this.#lists += 1;
     // A list proves nothing about watching: with rights to list only, the watch stays failed (W11).
     if (this.#failure?.verb === "list") this.#failure = undefined;

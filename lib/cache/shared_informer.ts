@@ -26,7 +26,7 @@ import { assert, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import { keyOf, type KubeObject } from "../core/objects.ts";
 import { type Latch, latch, runTogether } from "../core/tasks.ts";
-import { type ListWatch, reflect } from "./reflector.ts";
+import { type ListWatch, reflect, type ReflectOptions } from "./reflector.ts";
 import { ReflectorHealth, type ReflectorObserver } from "./reflector_health.ts";
 import { type Lister, Store, type StoreChange, type StoreOptions } from "./store.ts";
 
@@ -43,7 +43,10 @@ export interface InformerObserver extends ReflectorObserver {
 }
 
 /** Options of a {@linkcode SharedInformer}. */
-export interface SharedInformerOptions<T> extends Omit<StoreOptions<T>, "log"> {
+export interface SharedInformerOptions<T>
+  extends
+    Omit<StoreOptions<T>, "log">,
+    Pick<ReflectOptions<T>, "inactivityMs" | "initialList" | "relistMs"> {
   /** What is cached, for logs and metrics: `foos.samplecontroller.k8s.io`. */
   readonly name: string;
   /** Where objects come from. */
@@ -54,8 +57,6 @@ export interface SharedInformerOptions<T> extends Omit<StoreOptions<T>, "log"> {
    * for reconcilers that also look at something no watch tells about. @default {0}
    */
   readonly resyncMs?: number;
-  /** How long a watch may be silent: see `ReflectOptions`. */
-  readonly inactivityMs?: number;
   /** As the reflector's. */
   readonly clock: Clock;
   /** As the reflector's. */
@@ -188,7 +189,8 @@ export class SharedInformer<T extends KubeObject> {
   async run({ signal }: { signal: AbortSignal }): Promise<void> {
     assert(!this.#wasRun, `informer ${this.name} is run once`);
     this.#wasRun = true;
-    const { source, resyncMs = 0, inactivityMs, clock, random, log } = this.#options;
+    const { source, resyncMs = 0, inactivityMs, initialList, relistMs, clock, random, log } =
+      this.#options;
     await runTogether({
       reflector: (signal) =>
         reflect(source, this.#store, {
@@ -199,6 +201,8 @@ export class SharedInformer<T extends KubeObject> {
           observer: this.health,
           onChange: (changes) => this.#tellAll(changes),
           ...(inactivityMs === undefined ? {} : { inactivityMs }),
+          ...(initialList === undefined ? {} : { initialList }),
+          ...(relistMs === undefined ? {} : { relistMs }),
           signal,
         }),
       ...(resyncMs > 0 ? { resync: (signal: AbortSignal) => this.#resync(resyncMs, signal) } : {}),

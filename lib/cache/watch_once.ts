@@ -31,15 +31,33 @@ export interface WatchOnceOptions<T> {
   readonly clock: Clock;
   readonly resourceVersion: string;
   readonly timeoutSeconds: number;
+  /** Ask for the whole state first: see `WatchCall`. */
+  readonly sendInitialEvents?: true;
+  /**
+   * A limit of the reader's own, beside those on silence and length: asked for whenever it may have
+   * passed. It may move on, never back. @default none
+   */
+  readonly limit?: () => WatchLimit | undefined;
   /** How long the watch may be silent, in milliseconds. */
   readonly inactivityMs: number;
-  /** Given each event in order. What it throws ends the watch and is thrown on. */
-  readonly onEvent: (event: NewsEvent<T>) => void;
+  /**
+   * Given each event in order. `"enough"` ends the watch as if the server had. What it throws ends
+   * the watch and is thrown on.
+   */
+  readonly onEvent: (event: NewsEvent<T>) => "enough" | void;
   /** Called whenever the server did something on this watch. */
   readonly onSign: () => void;
   /** Called once, when the watch brought something or was seen open for a while. */
   readonly onWorked: () => void;
   readonly signal: AbortSignal;
+}
+
+/** When a watch has to end, and what for. */
+export interface WatchLimit {
+  /** Monotonic time. */
+  readonly atMs: number;
+  /** What the watch ends with. */
+  readonly error: DeadlineError;
 }
 
 /** How a watch came to its end. */
@@ -72,13 +90,14 @@ export async function watchOnce<T>(
   source: ListWatch<T>,
   options: WatchOnceOptions<T>,
 ): Promise<WatchResult> {
-  const { resourceVersion, timeoutSeconds, signal } = options;
+  const { resourceVersion, timeoutSeconds, sendInitialEvents, signal } = options;
   const watch = new OpenWatch(options);
   using scope = abortScope(signal);
   const guard = watch.guard(scope);
   const call = {
     resourceVersion,
     timeoutSeconds,
+    ...(sendInitialEvents && { sendInitialEvents }),
     onOpen: () => watch.sign(),
     signal: scope.signal,
   };
@@ -94,8 +113,9 @@ export async function watchOnce<T>(
         end = { type: "failed", error: errorOfStatus(event.status) };
         break;
       }
-      options.onEvent(event);
+      const verdict = options.onEvent(event);
       watch.brought();
+      if (verdict === "enough") break;
     }
     // Our own deadline is the reason for the end, whether the source throws it or just stops.
     const reason: unknown = scope.signal.aborted ? scope.signal.reason : undefined;
@@ -157,12 +177,16 @@ class OpenWatch<T> {
         // One timer for many events: each look sets the next one as far off as is safe.
         const silenceLeftMs = this.#lastSignMs + inactivityMs - nowMs;
         const timeLeftMs = this.#startedMs + limitMs - nowMs;
-        if (silenceLeftMs <= 0) {
+        const limit = this.#options.limit?.();
+        const limitLeftMs = limit === undefined ? Infinity : limit.atMs - nowMs;
+        if (limit !== undefined && limitLeftMs <= 0) {
+          scope.abort(limit.error);
+        } else if (silenceLeftMs <= 0) {
           scope.abort(new DeadlineError(`waiting for a sign of life of ${name}`, inactivityMs));
         } else if (timeLeftMs <= 0) {
           scope.abort(new DeadlineError(`watching ${name}`, limitMs));
         }
-        waitMs = Math.min(silenceLeftMs, timeLeftMs);
+        waitMs = Math.min(silenceLeftMs, timeLeftMs, limitLeftMs);
       }
     } catch (error) {
       if (error !== scope.signal.reason) throw error;

@@ -3,7 +3,7 @@ import { ReflectorHealth } from "../../lib/cache/reflector_health.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
 import { refusal } from "./scripted_source.ts";
 
-const listed = { reason: "start", items: 0, changes: 0, durationMs: 1 } as const;
+const listed = { reason: "start", by: "pages", items: 0, changes: 0, durationMs: 1 } as const;
 
 Deno.test("W11 ReflectorHealth keeps a watch's failure while lists succeed", () => {
   const health = new ReflectorHealth({ clock: new SimClock() });

@@ -16,6 +16,7 @@ import { type Thing, thing } from "./objects.ts";
 import {
   bookmark,
   errorEvent,
+  initialEventsEnd,
   refusal,
   type ThingEvent,
   type ThingList,
@@ -35,6 +36,8 @@ const FAULTS = {
   errorEvent: 0.02,
   unparsable: 0.02,
   ended: 0.03,
+  streamRefused: 0.05,
+  streamEndless: 0.2,
 };
 type Fault = keyof typeof FAULTS;
 
@@ -83,18 +86,36 @@ class StormyServer implements ListWatch<Thing> {
   async list({ resourceVersion = "", signal }: ListCall): Promise<ThingList> {
     await this.#clock.sleep(this.#random() * 2000, { signal });
     this.#refuse();
-    if (resourceVersion !== "" && this.#strikes("lagging")) throw versionTooLarge();
-    const oldest = resourceVersion === "" ? this.revision : Number(resourceVersion);
-    const spread = this.#strikes("staleList") ? this.revision - oldest : 0;
-    const at = this.revision - Math.floor(this.#random() * (spread + 1));
+    const at = this.#someRevision(resourceVersion);
     return { items: [...this.stateAt(at).values()], resourceVersion: String(at) };
   }
 
-  async *watch({ resourceVersion, timeoutSeconds, onOpen, signal }: WatchCall) {
+  /** A revision not older than `resourceVersion`; not always the latest. */
+  #someRevision(resourceVersion: string): number {
+    if (resourceVersion !== "" && this.#strikes("lagging")) throw versionTooLarge();
+    const oldest = resourceVersion === "" ? this.revision : Number(resourceVersion);
+    const spread = this.#strikes("staleList") ? this.revision - oldest : 0;
+    return this.revision - Math.floor(this.#random() * (spread + 1));
+  }
+
+  *#initialEvents(at: number, onOpen: () => void): Generator<ThingEvent> {
+    onOpen();
+    for (const object of this.stateAt(at).values()) {
+      if (this.#strikes("cut")) throw new ConnectionError("Connection reset");
+      yield copyOf({ type: "ADDED", object });
+    }
+    if (!this.#strikes("streamEndless")) yield initialEventsEnd(at);
+  }
+
+  async *watch(
+    { resourceVersion, timeoutSeconds, sendInitialEvents, onOpen, signal }: WatchCall,
+  ): AsyncGenerator<ThingEvent, void, void> {
     await this.#clock.sleep(this.#random() * 200, { signal });
     this.#refuse();
-    let at = Number(resourceVersion);
     const endMs = this.#clock.monotonicMs() + timeoutSeconds * 1000;
+    if (sendInitialEvents && this.#strikes("streamRefused")) throw refusal(422);
+    let at = sendInitialEvents ? this.#someRevision(resourceVersion) : Number(resourceVersion);
+    if (sendInitialEvents) yield* this.#initialEvents(at, onOpen);
     if (at < this.#compacted && this.#strikes("expiredStatus")) throw refusal(410);
     onOpen();
     if (at < this.#compacted) yield errorEvent(410);
@@ -148,12 +169,19 @@ function follow(belief: Map<ObjectKey, Thing>, change: StoreChange<Thing>): void
 const versionsOf = (objects: Iterable<Thing>): string[] =>
   [...objects].map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`).sort();
 
-async function weather(seed: number): Promise<number> {
+async function weather(
+  seed: number,
+  initialList: "pages" | "stream",
+): Promise<{ lists: number; streamed: number }> {
   const clock = new SimClock();
   const random = seededRandom(seed);
   const server = new StormyServer(clock, random);
   const store = new Store<Thing>();
-  const health = new ReflectorHealth({ clock });
+  let streamed = 0;
+  const health = new ReflectorHealth({
+    clock,
+    observer: { listed: ({ by }) => streamed += by === "stream" ? 1 : 0 },
+  });
   const belief = new Map<ObjectKey, Thing>();
   let versionBefore = 0;
   const stop = new AbortController();
@@ -163,6 +191,7 @@ async function weather(seed: number): Promise<number> {
     random,
     log: recordingLogger().log,
     observer: health,
+    initialList,
     onChange(changes) {
       for (const change of changes) follow(belief, change);
       // The whole promise: at each step the store is the server's state at one version, and this
@@ -195,15 +224,20 @@ async function weather(seed: number): Promise<number> {
   stop.abort();
   await running;
   strictEqual(clock.pendingTimers, 0);
-  return lists;
+  return { lists, streamed };
 }
 
-Deno.test("reflect() is the server's state at some version, at each step of any weather, and catches up", async () => {
-  let lists = 0;
-  for (let seed = 1; seed <= 25; seed++) {
-    lists += await weather(seed).catch((cause) => {
-      throw new Error(`Weather of seed ${seed} broke the reflector`, { cause });
-    });
-  }
-  ok(lists > 100, `the weather was too fine: ${lists} lists`);
-});
+for (const by of ["pages", "stream"] as const) {
+  Deno.test(`reflect() is the server's state at some version, at each step of any weather, and catches up, by ${by}`, async () => {
+    let [lists, streamed] = [0, 0];
+    for (let seed = 1; seed <= 25; seed++) {
+      const told = await weather(seed, by).catch((cause) => {
+        throw new Error(`Weather of seed ${seed} broke the reflector`, { cause });
+      });
+      lists += told.lists;
+      streamed += told.streamed;
+    }
+    ok(lists > 100, `the weather was too fine: ${lists} lists`);
+    ok(by === "pages" ? streamed === 0 : streamed > 50, `${streamed} lists were streamed`);
+  });
+}

@@ -12,6 +12,7 @@ import {
   type ListCall,
   type ListWatch,
   reflect,
+  type ReflectOptions,
   type WatchCall,
 } from "../../lib/cache/reflector.ts";
 import { ReflectorHealth, type ReflectorObserver } from "../../lib/cache/reflector_health.ts";
@@ -23,9 +24,9 @@ import { type Thing, thing } from "./objects.ts";
 export type ThingList = { items: Thing[]; resourceVersion: string };
 export type ThingEvent = WatchEvent<Thing>;
 
-/** One call that reached the source. `resourceVersion` is `""` for the latest state. */
+/** One call that reached the source; `stream` for a watch with initial events. `resourceVersion` is `""` for the latest state. */
 export interface Call {
-  readonly verb: "list" | "watch";
+  readonly verb: "list" | "watch" | "stream";
   readonly atMs: number;
   readonly resourceVersion: string;
   readonly timeoutSeconds?: number;
@@ -35,6 +36,8 @@ export interface Call {
 export interface Script {
   list?(call: ListCall, turn: number): ThingList | Promise<ThingList>;
   watch?(call: WatchCall, turn: number): AsyncIterable<ThingEvent>;
+  /** A watch that is asked for the initial events. */
+  stream?(call: WatchCall, turn: number): AsyncIterable<ThingEvent>;
 }
 
 /** A source that records its calls; one object `a` at version 10 and silence unless scripted. */
@@ -44,7 +47,11 @@ export function scripted(
 ): { source: ListWatch<Thing>; calls: Call[] } {
   const calls: Call[] = [];
   const turnOf = (verb: Call["verb"]) => calls.filter((call) => call.verb === verb).length;
-  const { list = () => listOf([["a", 10]], "10"), watch = (call) => silence(clock, call) } = script;
+  const {
+    list = () => listOf([["a", 10]], "10"),
+    watch = (call) => silence(clock, call),
+    stream = (call) => open(clock, call, [added("a", 10), initialEventsEnd(10)]),
+  } = script;
   return {
     calls,
     source: {
@@ -55,10 +62,11 @@ export function scripted(
         return await list(call, turn);
       },
       watch(call) {
-        const turn = turnOf("watch");
+        const verb = call.sendInitialEvents ? "stream" : "watch";
+        const turn = turnOf(verb);
         const { resourceVersion, timeoutSeconds } = call;
-        calls.push({ verb: "watch", atMs: clock.monotonicMs(), resourceVersion, timeoutSeconds });
-        return watch(call, turn);
+        calls.push({ verb, atMs: clock.monotonicMs(), resourceVersion, timeoutSeconds });
+        return verb === "stream" ? stream(call, turn) : watch(call, turn);
       },
     },
   };
@@ -74,6 +82,15 @@ export function listOf(items: readonly (readonly [string, number])[], version: s
 
 export function modified(name: string, version: number): ThingEvent {
   return { type: "MODIFIED", object: thing(name, { version }) };
+}
+
+export function added(name: string, version: number): ThingEvent {
+  return { type: "ADDED", object: thing(name, { version }) };
+}
+
+/** The bookmark that ends a streamed list. */
+export function initialEventsEnd(version: number): ThingEvent {
+  return { type: "BOOKMARK", resourceVersion: String(version), initialEventsEnd: true };
 }
 
 export function bookmark(version: number): ThingEvent {
@@ -152,11 +169,9 @@ export interface Reflected extends AsyncDisposable {
 export function reflecting(
   clock: SimClock,
   script: Script,
-  { seed = 1, observer, name = "things.example.com" }: {
-    seed?: number;
-    observer?: ReflectorObserver;
-    name?: string;
-  } = {},
+  { seed = 1, observer, name = "things.example.com", ...options }:
+    & { seed?: number; observer?: ReflectorObserver; name?: string }
+    & Pick<ReflectOptions<Thing>, "initialList" | "relistMs"> = {},
 ): Reflected {
   const { source, calls } = scripted(clock, script);
   const { log, records } = recordingLogger();
@@ -166,6 +181,7 @@ export function reflecting(
   const stop = new AbortController();
   const isFirst = clock.pendingTimers === 0;
   const running = reflect(source, store, {
+    ...options,
     name,
     clock,
     random: seededRandom(seed),
