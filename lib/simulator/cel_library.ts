@@ -7,13 +7,14 @@
  * `self.nope()` without complaint and fails when an object comes. It has no dependencies and
  * evaluates synchronously, which simulated time needs.
  *
- * Not provided, hence refused at creation: `quantity`, `ip`, `cidr`, `format`, `semver`, `sets`,
+ * Not provided, hence refused at creation: `ip`, `cidr`, `format`, `semver`, `sets`,
  * `math`, two-variable comprehensions, and `optMap`.
  *
  * @module
  */
 
 import { Environment, Optional } from "@marcbachmann/cel-js";
+import { quantityNanos } from "../core/quantity.ts";
 import { goPattern } from "./go_pattern.ts";
 
 export { type Environment, Optional };
@@ -36,6 +37,10 @@ export function kubernetesEnvironment(): Environment {
   addListFunctions(environment);
   addStringFunctions(environment);
   addUrlFunctions(environment);
+  addQuantityFunctions(environment);
+  environment
+    .registerFunction(`timestamp(${CEL_TIMESTAMP}): ${CEL_TIMESTAMP}`, (time: unknown) => time)
+    .registerFunction(`duration(${CEL_DURATION}): ${CEL_DURATION}`, (span: unknown) => span);
   return environment;
 }
 
@@ -89,40 +94,118 @@ function addStringFunctions(environment: Environment): void {
 
 function addUrlFunctions(environment: Environment): void {
   environment
-    .registerType("kubernetes.URL", { ctor: URL, fields: {} })
-    .registerFunction("isURL(string): bool", (text: string) => parseUrl(text) !== undefined)
-    .registerFunction("url(string): kubernetes.URL", (text: string) => {
-      const url = parseUrl(text);
-      if (url === undefined) throw new TypeError(`URL parse error during conversion: ${text}`);
-      return url;
-    })
+    .registerType("kubernetes.URL", { ctor: KubernetesUrl, fields: {} })
+    .registerFunction("isURL(string): bool", (text: string) => KubernetesUrl.canParse(text))
+    .registerFunction("url(string): kubernetes.URL", (text: string) => new KubernetesUrl(text))
+    .registerFunction("kubernetes.URL.getScheme(): string", (url: KubernetesUrl) => url.scheme)
+    .registerFunction("kubernetes.URL.getHost(): string", (url: KubernetesUrl) => url.host)
+    .registerFunction("kubernetes.URL.getHostname(): string", (url: KubernetesUrl) => url.hostname)
+    .registerFunction("kubernetes.URL.getPort(): string", (url: KubernetesUrl) => url.port)
+    .registerFunction("kubernetes.URL.getEscapedPath(): string", (url: KubernetesUrl) => url.path)
     .registerFunction(
-      "kubernetes.URL.getScheme(): string",
-      (url: URL) => isRelative(url) ? "" : url.protocol.replace(/:$/, ""),
-    )
-    .registerFunction(
-      "kubernetes.URL.getHost(): string",
-      (url: URL) => isRelative(url) ? "" : url.host,
-    )
-    .registerFunction(
-      "kubernetes.URL.getHostname(): string",
-      (url: URL) => isRelative(url) ? "" : url.hostname.replace(/^\[(.*)\]$/, "$1"),
-    )
-    .registerFunction("kubernetes.URL.getPort(): string", (url: URL) => url.port)
-    .registerFunction("kubernetes.URL.getEscapedPath(): string", (url: URL) => url.pathname);
+      "kubernetes.URL.getQuery(): map<string, list<string>>",
+      ({ query }: KubernetesUrl) => {
+        const names = [...new Set(query.keys())];
+        return Object.fromEntries(names.map((name) => [name, query.getAll(name)]));
+      },
+    );
 }
 
-/** Stands for the missing host of a path, which Kubernetes takes as a URL too. */
-const NO_HOST = "relative.invalid";
+/** An absolute URL or an absolute path. The standard `URL` would drop ports that are the default. */
+class KubernetesUrl {
+  static readonly #FORM =
+    /^(?:([a-z][a-z0-9+.-]*):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d*))?)?(\/[^?#]*)?(?:\?([^#]*))?/i;
 
-function parseUrl(text: string): URL | undefined {
-  if (text.startsWith("/")) return new URL(text, `http://${NO_HOST}`);
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  readonly scheme: string;
+  readonly hostname: string;
+  readonly port: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+
+  constructor(text: string) {
+    const parts = KubernetesUrl.canParse(text) ? KubernetesUrl.#FORM.exec(text) : null;
+    if (parts === null) throw new TypeError(`URL parse error during conversion: ${text}`);
+    const [, scheme = "", hostname = "", port = "", path = "", query = ""] = parts;
+    this.scheme = scheme;
+    this.hostname = hostname.replace(/^\[(.*)\]$/, "$1");
+    this.port = port;
+    this.path = path;
+    this.query = new URLSearchParams(query);
+  }
+
+  static canParse(text: string): boolean {
+    return text.startsWith("/")
+      ? URL.canParse(text, "http://host")
+      : /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && URL.canParse(text);
+  }
+
+  get host(): string {
+    const name = this.hostname.includes(":") ? `[${this.hostname}]` : this.hostname;
+    return this.port === "" ? name : `${name}:${this.port}`;
+  }
 }
 
-function isRelative(url: URL): boolean {
-  return url.hostname === NO_HOST;
+function addQuantityFunctions(environment: Environment): void {
+  environment
+    .registerType("kubernetes.Quantity", { ctor: KubernetesQuantity, fields: {} })
+    .registerFunction(
+      "isQuantity(string): bool",
+      (text: string) => quantityNanos(text) !== undefined,
+    )
+    .registerFunction("quantity(string): kubernetes.Quantity", (text: string) => {
+      const nanos = quantityNanos(text);
+      if (nanos === undefined) throw new TypeError(`quantity parse error: ${text}`);
+      return new KubernetesQuantity(nanos);
+    });
+  const method = (signature: string, handler: (...operands: bigint[]) => unknown) => {
+    environment.registerFunction(
+      `kubernetes.Quantity.${signature}`,
+      (...operands: (KubernetesQuantity | bigint)[]) =>
+        // The language's integers stand for whole units beside quantities.
+        handler(...operands.map((each) => typeof each === "bigint" ? each * NANO : each.nanos)),
+    );
+  };
+  const compared = (a: bigint, b: bigint) => a < b ? -1n : a > b ? 1n : 0n;
+  method("compareTo(kubernetes.Quantity): int", (a = 0n, b = 0n) => compared(a, b));
+  method("isLessThan(kubernetes.Quantity): bool", (a = 0n, b = 0n) => a < b);
+  method("isGreaterThan(kubernetes.Quantity): bool", (a = 0n, b = 0n) => a > b);
+  method("isInteger(): bool", (a = 0n) => a % NANO === 0n);
+  method("asInteger(): int", (a = 0n) => {
+    if (a % NANO !== 0n) throw new RangeError("cannot convert value to integer");
+    return a / NANO;
+  });
+  method("asApproximateFloat(): double", (a = 0n) => Number(a) / Number(NANO));
+  for (const operand of ["kubernetes.Quantity", "int"]) {
+    method(
+      `add(${operand}): kubernetes.Quantity`,
+      (a = 0n, b = 0n) => new KubernetesQuantity(a + b),
+    );
+    method(
+      `sub(${operand}): kubernetes.Quantity`,
+      (a = 0n, b = 0n) => new KubernetesQuantity(a - b),
+    );
+  }
+  // A function and no method, unlike the others: so it is in Kubernetes.
+  environment.registerFunction(
+    "sign(kubernetes.Quantity): int",
+    ({ nanos }: KubernetesQuantity) => compared(nanos, 0n),
+  );
+  environment.registerOperator(
+    "kubernetes.Quantity == kubernetes.Quantity",
+    (a: KubernetesQuantity, b: KubernetesQuantity) => a.nanos === b.nanos,
+  );
 }
+
+/** A quantity as CEL holds it. */
+class KubernetesQuantity {
+  readonly nanos: bigint;
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos;
+  }
+}
+
+const NANO = 1_000_000_000n;
 
 function itemsOf(list: unknown): unknown[] {
   return Array.isArray(list) ? list : list instanceof Set ? [...list] : [];

@@ -100,7 +100,7 @@ export function ruleFailure(
   field: string,
   why: CompileFailure | string,
 ): FieldError {
-  const shown = JSON.stringify({
+  const shown = goJson({
     Rule: spec.rule,
     Message: spec.message,
     MessageExpression: spec.messageExpression,
@@ -121,4 +121,15 @@ function pointedOut({ text, message, column }: CompileFailure): string {
   // The server points at the dot before a field, the library behind it.
   const at = first.startsWith("No such key") && text[column - 1] === "." ? column - 1 : column;
   return `ERROR: <input>:1:${at + 1}: ${words}\n | ${text}\n | ${".".repeat(at)}^`;
+}
+
+/** Go escapes these so that its JSON can stand inside of HTML. */
+const ESCAPED_IN_GO: Readonly<Record<string, string>> = {
+  "&": "\\u0026",
+  "<": "\\u003c",
+  ">": "\\u003e",
+};
+
+function goJson(value: JsonObject): string {
+  return JSON.stringify(value).replaceAll(/[&<>]/g, (character) => ESCAPED_IN_GO[character] ?? "");
 }

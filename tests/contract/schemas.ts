@@ -10,6 +10,7 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { comparableCauses, inGroup } from "../support/recorded.ts";
 import type { Json } from "../support/kube.ts";
 import definitions from "../simulator/recorded/definitions.json" with { type: "json" };
+import rules from "../simulator/recorded/rules.json" with { type: "json" };
 import recorded from "../simulator/recorded/validation.json" with { type: "json" };
 import { type Answer, type Api, type ContractCase, CRDS, MERGE } from "./backend.ts";
 
@@ -100,6 +101,18 @@ export const SCHEMA_CASES: readonly ContractCase[] = [
         const found = (body.details?.causes ?? [])
           .filter(({ message }: Json) => !message.includes("cost"));
         deepStrictEqual(comparableCauses(found), comparableCauses(causes), name);
+      }
+    },
+  },
+  {
+    name: "schema: rules judge values as recorded",
+    async run(api) {
+      await api.define({ versions: versionOf(rules.schema) });
+      for (const { spec, code, causes } of rules.cases) {
+        const found = await api.send("POST", `${api.widgets()}?dryRun=All`, {
+          body: api.widget("w", spec),
+        });
+        same(found, { code, causes }, JSON.stringify(spec));
       }
     },
   },
