@@ -47,7 +47,7 @@ export const PACKAGE_DOORS: readonly PackageDoor[] = [
   { name: /^@logtape\/logtape$/, where: /^lib\/core\/log_sink\.ts$/ },
   { name: /^@std\/fmt\/colors$/, where: /^lib\/core\/log_sink\.ts$/ },
   { name: /^@std\/yaml$/, where: /^lib\/core\/yaml\.ts$/ },
-  { name: /^@std\/cli\/parse-args$/, where: /^lib\/cli\// },
+  { name: /^@std\/(cli\/parse-args|text\/levenshtein-distance)$/, where: /^lib\/cli\/flags\.ts$/ },
   { name: /^typebox(\/value)?$/, where: /^lib\/(foo\/schema|client\/kinds)\.ts$/ },
   { name: /^@marcbachmann\/cel-js$/, where: /^lib\/simulator\/cel_library\.ts$/ },
   // Deno's own client has no way around certificate verification.
