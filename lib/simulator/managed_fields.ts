@@ -12,7 +12,7 @@
  */
 
 import { isJsonObject, type Json, type JsonObject } from "../core/json.ts";
-import type { ManagedFieldsEntry } from "../core/objects.ts";
+import { deepFreeze, type ManagedFieldsEntry } from "../core/objects.ts";
 import { timeOf } from "../core/timestamps.ts";
 import { FieldSet } from "./field_set.ts";
 import type { SchemaNode } from "./schema_node.ts";
@@ -232,7 +232,18 @@ export function emptyObject(
   const identity: JsonObject = {};
   if (apiVersion !== undefined) identity["apiVersion"] = apiVersion;
   if (kind !== undefined) identity["kind"] = kind;
-  return schema.isBuiltin ? { ...zeroStruct(schema.root), ...identity } : identity;
+  return schema.isBuiltin ? { ...zeroObject(schema), ...identity } : identity;
+}
+
+const zeroObjects = new WeakMap<StructuralSchema, JsonObject>();
+
+function zeroObject(schema: StructuralSchema): JsonObject {
+  let zero = zeroObjects.get(schema);
+  if (zero === undefined) {
+    zero = deepFreeze(zeroStruct(schema.root));
+    zeroObjects.set(schema, zero);
+  }
+  return zero;
 }
 
 function zeroStruct(schema: SchemaNode): JsonObject {

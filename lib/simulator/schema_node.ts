@@ -23,14 +23,30 @@ export class SchemaNode {
   readonly json: JsonObject;
   /** Last part of the `$ref` that led here, e.g. `io.k8s.api.apps.v1.DeploymentSpec`. */
   readonly refName: string | undefined;
+  /** `object`, `array`, `string`, `integer`, `number`, `boolean`; `undefined` if it is not said. */
+  readonly type: string | undefined;
+  /** The `format`, such as `int32` or `date-time`. */
+  readonly format: string | undefined;
+  /** Names of the declared properties, in the schema's order. */
+  readonly propertyNames: readonly string[];
+  /** True if it declares properties, possibly none of them. */
+  readonly hasProperties: boolean;
   readonly #resolve: ResolveRef;
+  readonly #propertyJson: JsonObject;
   readonly #properties = new Map<string, SchemaNode>();
   #items: SchemaNode | undefined;
   #additional: SchemaNode | undefined;
+  #withDefaults: readonly (readonly [string, SchemaNode])[] | undefined;
 
   private constructor(json: JsonObject, resolve: ResolveRef, refName: string | undefined) {
+    const { type, format, properties } = json;
     this.json = json;
     this.refName = refName;
+    this.type = typeof type === "string" ? type : undefined;
+    this.format = typeof format === "string" ? format : undefined;
+    this.hasProperties = isJsonObject(properties);
+    this.#propertyJson = isJsonObject(properties) ? properties : {};
+    this.propertyNames = Object.keys(this.#propertyJson);
     this.#resolve = resolve;
   }
 
@@ -40,51 +56,41 @@ export class SchemaNode {
     return new SchemaNode(merged, resolve, refName);
   }
 
-  /** `object`, `array`, `string`, `integer`, `number`, `boolean`; `undefined` if it is not said. */
-  get type(): string | undefined {
-    return this.#text("type");
-  }
-
-  /** The `format`, such as `int32` or `date-time`. */
-  get format(): string | undefined {
-    return this.#text("format");
-  }
-
-  /** Names of the declared properties, in the schema's order. */
-  get propertyNames(): readonly string[] {
-    return Object.keys(this.#object("properties") ?? {});
-  }
-
-  /** True if it declares properties, possibly none of them. */
-  get hasProperties(): boolean {
-    return this.#object("properties") !== undefined;
-  }
-
   /** The declared property `name`. */
   property(name: string): SchemaNode | undefined {
     const known = this.#properties.get(name);
     if (known !== undefined) return known;
-    const json = memberOf(this.#object("properties") ?? {}, name);
+    const json = memberOf(this.#propertyJson, name);
     if (!isJsonObject(json)) return undefined;
     const node = SchemaNode.of(json, this.#resolve);
     this.#properties.set(name, node);
     return node;
   }
 
+  /** The declared properties that have a default. */
+  get propertiesWithDefault(): readonly (readonly [string, SchemaNode])[] {
+    this.#withDefaults ??= this.propertyNames.flatMap((name) => {
+      const node = this.property(name);
+      return node?.default === undefined ? [] : [[name, node] as const];
+    });
+    return this.#withDefaults;
+  }
+
   /** This node with more declared properties, given as OpenAPI. */
   withProperties(properties: JsonObject): SchemaNode {
-    const own = this.#object("properties") ?? {};
-    const json = { ...this.json, properties: { ...own, ...properties } };
+    const json = { ...this.json, properties: { ...this.#propertyJson, ...properties } };
     return new SchemaNode(json, this.#resolve, this.refName);
   }
 
   /** The schema of an array's items. */
   get items(): SchemaNode | undefined {
+    if (this.json["items"] === undefined) return undefined;
     return this.#items ??= this.#child("items");
   }
 
   /** The schema of undeclared members, if it is a schema. */
   get additional(): SchemaNode | undefined {
+    if (this.json["additionalProperties"] === undefined) return undefined;
     return this.#additional ??= this.#child("additionalProperties");
   }
 
@@ -174,14 +180,9 @@ export class SchemaNode {
     return typeof value === "string" ? value : undefined;
   }
 
-  #object(key: string): JsonObject | undefined {
-    const value = this.json[key];
-    return isJsonObject(value) ? value : undefined;
-  }
-
   #child(key: string): SchemaNode | undefined {
-    const json = this.#object(key);
-    return json === undefined ? undefined : SchemaNode.of(json, this.#resolve);
+    const json = this.json[key];
+    return isJsonObject(json) ? SchemaNode.of(json, this.#resolve) : undefined;
   }
 }
 

@@ -123,13 +123,11 @@ function withDefaults(value: Json, schema: SchemaNode): Json {
     if (member === null && !memberSchema.nullable) return undefined;
     return withDefaults(member, memberSchema);
   });
-  const missing = schema.propertyNames.filter((name) => memberOf(filled, name) === undefined);
   let result: JsonObject | undefined;
-  for (const name of missing) {
-    const memberSchema = schema.property(name);
-    if (memberSchema?.default === undefined) continue;
+  for (const [name, property] of schema.propertiesWithDefault) {
+    if (memberOf(filled, name) !== undefined) continue;
     result ??= { ...filled };
-    setMember(result, name, withDefaults(memberSchema.default, memberSchema));
+    setMember(result, name, withDefaults(property.default ?? null, property));
   }
   return result ?? filled;
 }
