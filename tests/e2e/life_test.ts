@@ -285,7 +285,10 @@ realTest(
     const settled = await kube.until(
       deployments(ns),
       "b",
-      (object) => object.status.observedGeneration === 1 && object.status.conditions?.length > 1,
+      // Nothing of it changes any more: its Pods wait for a kubelet that never comes.
+      (object) =>
+        object.status.updatedReplicas === 1 &&
+        object.status.conditions.some((each: Json) => each.reason === "ReplicaSetUpdated"),
     );
     await kube.post(foos(ns), foo("b", { deploymentName: "b", replicas: 1 }));
     await kube.until(foos(ns), "b", (object) => condition(object, "Ready")?.status === "False");

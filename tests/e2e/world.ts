@@ -117,7 +117,7 @@ export class World implements AsyncDisposable {
     const args = ["run", "--kubeconfig", kubeconfig, "--log-format", "json"];
     const start = this.#options.start ?? ((all) => OperatorProcess.start({ args: all }));
     this.#operator = start([...args, ...(this.#options.args ?? [])]);
-    if (this.#options.crd !== "none") await this.#operator.line("Started workers");
+    if (this.#options.crd !== "none") await this.#operator.line("Controller started");
   }
 
   /** Plays the kubelet for the Pods of `namespace` until the world ends. */

@@ -5,6 +5,9 @@
  */
 
 import { fileURLToPath } from "node:url";
+import { realClock, withDeadline } from "../../lib/core/clock.ts";
+import { DeadlineError } from "../../lib/core/errors.ts";
+import { unlessAborted } from "../../lib/core/tasks.ts";
 
 /** One JSON log line; the names of the fixed fields are the sink's. */
 export type LogRecord = Record<string, unknown>;
@@ -27,6 +30,11 @@ export interface Ended {
   /** All of stdout and stderr, as lines. */
   readonly lines: readonly string[];
 }
+
+/** Longest wait for a line, in milliseconds: many times what a loaded machine needs. */
+const SAYS_MAX_MS = 60_000;
+
+const FOREVER = new AbortController().signal;
 
 const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -87,16 +95,28 @@ export class OperatorProcess implements AsyncDisposable {
     return this.lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
   }
 
-  /** Waits for a line, past ones included, that contains `text`. Throws if the process ends first. */
+  /**
+   * Waits for a line, past ones included, that contains `text`.
+   *
+   * Throws if the process ends first, or says nothing of the kind within a minute.
+   */
   async line(text: string): Promise<string> {
     const past = this.lines.find((line) => line.includes(text));
     if (past !== undefined) return past;
     const { promise, resolve } = Promise.withResolvers<string>();
     this.#waiters.push({ claim: (line) => line.includes(text), resolve });
-    const ended = this.ended.then(({ code, lines }): never => {
-      throw new Error(`ended with ${code} before saying "${text}":\n${lines.join("\n")}`);
-    });
-    return await Promise.race([promise, ended]);
+    const fails = (why: string): never => {
+      throw new Error(`${why} before saying "${text}":\n${this.lines.join("\n")}`);
+    };
+    return await withDeadline(
+      (signal) => {
+        const ended = this.ended.then(({ code }) => fails(`ended with ${code}`));
+        return unlessAborted(Promise.race([promise, ended]), signal);
+      },
+      { action: `saying "${text}"`, limitMs: SAYS_MAX_MS, clock: realClock, signal: FOREVER },
+    ).catch((error) =>
+      error instanceof DeadlineError ? fails(error.message) : Promise.reject(error)
+    );
   }
 
   /** Sends `signal`. */
