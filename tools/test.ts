@@ -42,7 +42,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     has: (path) => path.startsWith("tests/e2e/"),
     flags: [],
     examples: [],
-    minutesMax: 15,
+    minutesMax: 12,
   },
 };
 
