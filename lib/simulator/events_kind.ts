@@ -6,7 +6,7 @@
  */
 
 import { jsonEqual, type JsonObject } from "../core/json.ts";
-import { objectAt, objectOf, stringAt, valueAt } from "./api_object.ts";
+import { stringAt, valueAt } from "./api_object.ts";
 import { badRequest } from "./api_status.ts";
 import { type FieldError, invalidField, requiredField, unsupportedField } from "./field_errors.ts";
 
@@ -88,7 +88,7 @@ export function eventErrors(object: JsonObject, previous: JsonObject | undefined
   if (valueAt(object, "eventTime") === undefined || object.eventTime === null) {
     return [requiredField("eventTime")];
   }
-  return [...partyErrors(object), ...contentErrors(object), ...regardingErrors(object)];
+  return [...regardingErrors(object), ...partyErrors(object), ...contentErrors(object)];
 }
 
 /** Longest texts of an event, in characters, as the server limits them. */
@@ -97,7 +97,12 @@ const TEXT_MAX = { reportingInstance: 128, action: 128, reason: 128, note: 1024 
 function partyErrors(object: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const controller = stringAt(object, "reportingController");
-  if (controller === "") errors.push(requiredField("reportingController"));
+  if (controller === "") {
+    errors.push(
+      requiredField("reportingController"),
+      invalidField("reportingController", controller, "name part must be non-empty"),
+    );
+  }
   const instance = stringAt(object, "reportingInstance");
   if (instance === "") errors.push(requiredField("reportingInstance"));
   else errors.push(...lengthErrors("reportingInstance", instance));
@@ -126,13 +131,16 @@ function lengthErrors(field: keyof typeof TEXT_MAX, value: string): FieldError[]
     : [invalidField(field, "", `can have at most ${max} characters`)];
 }
 
-/** An event lives in the namespace of what it is about, or in `default` for cluster-scoped ones. */
+/** What the server says of an event in the wrong namespace. */
+function namespaceError(about: string): FieldError {
+  return invalidField("involvedObject.namespace", about, "does not match event.namespace");
+}
+
+/** An event about a cluster-scoped object lives in `default`; others are not checked in this form. */
 function regardingErrors(object: JsonObject): FieldError[] {
-  const about = stringAt(object, "regarding", "namespace") || "default";
+  const about = stringAt(object, "regarding", "namespace");
   const own = stringAt(object, "metadata", "namespace");
-  return own === about || (about === "default" && own === "kube-system")
-    ? []
-    : [invalidField("involvedObject.namespace", about, "does not match event.namespace")];
+  return about !== "" || own === "default" || own === "kube-system" ? [] : [namespaceError(about)];
 }
 
 /** All but series and metadata stay as they were written. */
@@ -152,9 +160,7 @@ const PARTY = ["reportingComponent", "reportingInstance"];
 /** What is wrong with an event in the older form. */
 export function coreEventErrors(object: JsonObject): FieldError[] {
   checkMicroTime(object, "Event", "eventTime");
-  const about = stringAt(object, "involvedObject", "namespace") || "default";
-  const own = stringAt(objectOf(object.metadata), "namespace");
-  return own === about || Object.keys(objectAt(object, "involvedObject")).length === 0
-    ? []
-    : [invalidField("involvedObject.namespace", about, "does not match event.namespace")];
+  const about = stringAt(object, "involvedObject", "namespace");
+  const own = stringAt(object, "metadata", "namespace");
+  return own === (about || "default") ? [] : [namespaceError(about)];
 }

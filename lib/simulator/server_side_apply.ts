@@ -140,6 +140,7 @@ export function serverSideApply(options: ApplyOptions): ApplyResult {
   return finished(object, ownership, live);
 }
 
+/** The answer to an apply that went through. It changed something if the object or any owner did. */
 function finished(
   object: JsonObject,
   ownership: readonly Ownership[],
@@ -154,6 +155,7 @@ function finished(
   return { type: "applied", object: result, changed: !jsonEqual(result, live) };
 }
 
+/** The entry that this apply writes, without its fields. */
 function ownIdentity({ manager, applied, subresource }: ApplyOptions): Omit<Ownership, "fields"> {
   return {
     manager,
@@ -218,6 +220,7 @@ function prune(
   return objectOf(removeFields(merged, gone, root));
 }
 
+/** A manager and those of its fields that would change. */
 interface Conflict {
   readonly owner: Ownership;
   readonly fields: FieldSet;
@@ -228,10 +231,15 @@ function isForced(options: ApplyOptions, conflicts: readonly Conflict[]): boolea
   if (options.force) return true;
   const previous = options.manager === KUBECTL ? lastApplied(options.live) : undefined;
   if (previous === undefined) return false;
-  const allowed = fieldsOf(previous, options.schema.wholeObject);
+  const root = options.schema.wholeObject;
+  // What someone changed since is no longer what kubectl applied.
+  const { added, modified, removed } = compareFields(previous, options.live ?? {}, root);
+  const changed = added.union(modified).union(removed);
+  const allowed = fieldsOf(previous, root).difference(changed);
   return conflicts.every(({ fields }) => fields.difference(allowed).isEmpty);
 }
 
+/** What client-side apply applied last, if it left a readable note of it. */
 function lastApplied(live: JsonObject | undefined): JsonObject | undefined {
   const text = objectOf(objectOf(live?.["metadata"])["annotations"])[LAST_APPLIED];
   if (typeof text !== "string") return undefined;
@@ -254,6 +262,7 @@ function withLastApplied(object: JsonObject, options: ApplyOptions): JsonObject 
   return { ...object, metadata: { ...metadata, annotations } };
 }
 
+/** The refusal, grouped by manager as the server words it. */
 function conflictOf(conflicts: readonly Conflict[]): ApplyResult {
   const told = conflicts
     .flatMap(({ owner, fields }) =>
@@ -282,6 +291,7 @@ function conflictOf(conflicts: readonly Conflict[]): ApplyResult {
   return { type: "conflict", message: head + lines.join("\n"), causes };
 }
 
+/** A manager as conflicts name it. */
 function ownerText({ manager, operation, apiVersion, subresource }: Ownership): string {
   const name = JSON.stringify(manager) +
     (subresource === "" ? "" : ` with subresource ${JSON.stringify(subresource)}`);
@@ -294,6 +304,7 @@ function nameOf({ apiVersion, kind, metadata }: JsonObject): string {
   return `${textOf(namespace)}/${textOf(name)}; ${textOf(apiVersion)}, Kind=${textOf(kind)}`;
 }
 
+/** Only the members that are there. */
 function defined(members: { readonly [key: string]: Json | undefined }): JsonObject {
   const object: JsonObject = {};
   for (const [key, value] of Object.entries(members)) {
@@ -302,10 +313,12 @@ function defined(members: { readonly [key: string]: Json | undefined }): JsonObj
   return object;
 }
 
+/** `value`, or an empty object if it is none. */
 function objectOf(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
+/** `value`, or `""` if it is no string. */
 function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
 }

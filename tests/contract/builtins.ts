@@ -142,7 +142,7 @@ export const BUILTIN_CASES: readonly ContractCase[] = [
       match(pods[0].metadata.name, new RegExp(`^${set.metadata.name}-[a-z0-9]{5}$`));
       const status = await api.eventually(async () => {
         const { status } = await api.get(`${path}/d`);
-        return status.unavailableReplicas === 2 ? status : undefined;
+        return status.updatedReplicas === 2 ? status : undefined;
       }, "the status is reported");
       strictEqual(status.observedGeneration, 1);
       strictEqual(status.replicas, 2);
@@ -353,7 +353,7 @@ export const BUILTIN_CASES: readonly ContractCase[] = [
         [{ note: "n".repeat(1025) }, 422, /can have at most 1024 characters/],
         [{ type: "Odd" }, 422, /type: /],
         [
-          { regarding: { kind: "Pod", namespace: "other", name: "p" } },
+          { regarding: { kind: "Node", name: "n" } },
           422,
           /does not match event\.namespace/,
         ],
@@ -364,6 +364,27 @@ export const BUILTIN_CASES: readonly ContractCase[] = [
           { code, reason: code === 400 ? "BadRequest" : "Invalid", message },
         );
       }
+    },
+  },
+  {
+    name: "event: its namespace is that of what it is about, default for cluster-scoped objects",
+    async run(api) {
+      const core = (namespace: string | undefined) => ({
+        metadata: { name: "e" },
+        involvedObject: { kind: "Node", name: "n", namespace },
+      });
+      for (const namespace of [undefined, "other"]) {
+        await api.refused(api.send("POST", api.path("events"), { body: core(namespace) }), {
+          code: 422,
+          reason: "Invalid",
+          message: `Event "e" is invalid: involvedObject.namespace: Invalid value: ` +
+            `"${namespace ?? ""}": does not match event.namespace`,
+        });
+      }
+      const path = "/apis/events.k8s.io/v1/namespaces/default/events";
+      const about = event("default", api.namespace, { regarding: { kind: "Node", name: "n" } });
+      await api.create(path, about);
+      await api.done("DELETE", `${path}/${api.namespace}`);
     },
   },
   {

@@ -124,6 +124,17 @@ export const LIST_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: "list: a limit with a version reads exactly that version",
+    async run(api) {
+      await secrets(api, "a", "c");
+      const path = api.path("secrets");
+      const { metadata } = await api.get(path);
+      await secrets(api, "b");
+      const page = await api.get(`${path}?limit=5&resourceVersion=${metadata.resourceVersion}`);
+      deepStrictEqual(page.items.map(nameOf), ["a", "c"]);
+    },
+  },
+  {
     name: "list: a version that has not come gets 504 after a wait",
     async run(api) {
       for (const match of ["NotOlderThan", "Exact"]) {

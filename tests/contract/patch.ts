@@ -310,6 +310,65 @@ export const PATCH_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: "apply: kubectl takes over what it applied from its side, but not what changed since",
+    async run(api) {
+      const path = api.path("deployments", "apps/v1");
+      const wanted = (replicas: number) => deployment("d", replicas, { paused: true });
+      const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+      const annotated = {
+        ...wanted(2),
+        metadata: { name: "d", annotations: { [annotation]: JSON.stringify(wanted(2)) } },
+      };
+      await api.done("POST", `${path}?fieldManager=kubectl-client-side-apply`, {
+        body: annotated,
+      });
+      const apply = (replicas: number) =>
+        api.send("PATCH", `${path}/d?fieldManager=kubectl`, {
+          type: APPLY,
+          body: wanted(replicas),
+        });
+      strictEqual((await apply(3)).status, 200);
+      await api.done("PATCH", `${path}/d?fieldManager=other`, {
+        type: MERGE,
+        body: { spec: { replicas: 5 } },
+      });
+      await api.refused(apply(3), {
+        code: 409,
+        reason: "Conflict",
+        message:
+          'Apply failed with 1 conflict: conflict with "other" using apps/v1: .spec.replicas',
+      });
+    },
+  },
+  {
+    name: "managedFields: the scale subresource owns the replicas that it set",
+    async run(api) {
+      const path = api.path("deployments", "apps/v1");
+      const apply = () =>
+        api.send("PATCH", `${path}/d?fieldManager=one`, {
+          type: APPLY,
+          body: deployment("d", 2, { paused: true }),
+        });
+      strictEqual((await apply()).status, 201);
+      await api.done("PATCH", `${path}/d/scale?fieldManager=two`, {
+        type: MERGE,
+        body: { spec: { replicas: 4 } },
+      });
+      const { metadata } = await api.get(`${path}/d`);
+      const scaled = metadata.managedFields.find((
+        { subresource }: { subresource: string },
+      ) => subresource === "scale");
+      strictEqual(scaled.manager, "two");
+      strictEqual(scaled.operation, "Update");
+      deepStrictEqual(scaled.fieldsV1, { "f:spec": { "f:replicas": {} } });
+      await api.refused(apply(), {
+        code: 409,
+        reason: "Conflict",
+        message: /^Apply failed with 1 conflict: conflict with "two" with subresource "scale"/,
+      });
+    },
+  },
+  {
     name: "managedFields: a second writer gets an entry for what it changed",
     async run(api) {
       await api.configMap("a", { data: { one: "1", two: "2" } });
