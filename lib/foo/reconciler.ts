@@ -32,11 +32,11 @@ import {
 import type { Logger } from "../core/log.ts";
 import { type Draft, keyOf, type ObjectKey } from "../core/objects.ts";
 import { timeOf } from "../core/timestamps.ts";
-import type { EventInput } from "../services/event_recorder.ts";
+import { type EventSink, FooNews } from "./news.ts";
 import { OwnWrites, type WrittenKind } from "./own_writes.ts";
 import { draftDeployment, planDeployment, superseded } from "./plan.ts";
-import { checkFooSpec, type Foo, FOOS, type FooSpec } from "./schema.ts";
-import { type FooOutcome, readyConditionOf, statusOf, statusPatch } from "./status.ts";
+import { checkFooSpec, type Foo, type FooSpec } from "./schema.ts";
+import { type FooOutcome, statusOf, type StatusPatch, statusPatch } from "./status.ts";
 import type { ServedStatusSource } from "./served_status.ts";
 
 /** Name of the index of Deployments by their controller's uid. */
@@ -95,7 +95,7 @@ export interface FooReconcilerOptions {
   readonly listersOf: (namespace: string) => FooListers;
   readonly foos: FooWriter;
   readonly deployments: DeploymentWriter;
-  readonly events: { record(event: EventInput): void };
+  readonly events: EventSink;
   readonly served: ServedStatusSource;
   readonly clock: Pick<Clock, "monotonicMs" | "wallMs">;
 }
@@ -116,8 +116,7 @@ interface Work {
  */
 export class FooReconciler {
   readonly #options: FooReconcilerOptions;
-  /** The obstacle that was told last, of Foos that have one. */
-  readonly #told = new Map<ObjectKey, string>();
+  readonly #news: FooNews;
   /** What the server refused, of Foos whose Deployment it refused: not asked for again. */
   readonly #refused = new Map<ObjectKey, { readonly what: string; readonly message: string }>();
   /** Foos whose Deployment was changed and whose `Synced` is still to be told. */
@@ -128,6 +127,7 @@ export class FooReconciler {
   /** Only stores. */
   constructor(options: FooReconcilerOptions) {
     this.#options = options;
+    this.#news = new FooNews(options.events);
   }
 
   /** See the module's text. Errors are for the controller: it tries again with backoff. */
@@ -170,7 +170,7 @@ export class FooReconciler {
 
   #forget(key: ObjectKey): void {
     this.ownWrites.forget(key);
-    this.#told.delete(key);
+    this.#news.cleared(key);
     this.#refused.delete(key);
     this.#changed.delete(key);
   }
@@ -181,9 +181,7 @@ export class FooReconciler {
     if (check.type === "invalid") {
       return this.#blocked(work, { reason: "InvalidSpec", message: check.problem });
     }
-    const found = work.listers.deployments.find(
-      keyOf({ namespace: work.namespace, name: check.spec.deploymentName }),
-    );
+    const found = this.#find(work, check.spec.deploymentName);
     // The same spec and the same Deployment would be refused again.
     const { uid, generation } = work.foo.metadata;
     const what = JSON.stringify([uid, generation, found?.metadata.resourceVersion]);
@@ -200,6 +198,13 @@ export class FooReconciler {
       this.#refused.set(work.key, { what, message });
       return this.#blocked(work, { reason: "DeploymentRefused", message });
     }
+  }
+
+  /** The Deployment of this name that the cache knows, unless it is one that we had deleted. */
+  #find({ key, namespace, listers }: Work, name: string): Deployment | undefined {
+    const found = listers.deployments.find(keyOf({ namespace, name }));
+    if (found === undefined || this.ownWrites.isDeleted(key, found.metadata.uid)) return undefined;
+    return found;
   }
 
   async #bringDeployment(
@@ -311,28 +316,27 @@ export class FooReconciler {
     const now = timeOf(this.#options.clock.wallMs());
     const wanted = statusOf({ foo, outcome, now });
     const patch = statusPatch({ foo, wanted, served });
-    if (patch !== undefined) await this.#writeStatus(work, { type: "merge", body: patch });
+    if (patch !== undefined) await this.#writeStatus(work, patch);
 
-    if (outcome.type === "blocked") return this.#tellBlocked(work, outcome);
-    this.#told.delete(key);
-    const isObserved = patch?.status?.observedGeneration !== undefined;
-    if (this.#changed.delete(key) || isObserved) {
-      this.#record(work, { type: "Normal", reason: "Synced", note: "Foo synced successfully" });
-    }
+    if (outcome.type === "blocked") return this.#news.blocked(foo, { outcome, log: work.log });
+    this.#news.cleared(key);
+    const isObserved = patch?.status.observedGeneration !== undefined;
+    if (this.#changed.delete(key) || isObserved) this.#news.synced(foo);
   }
 
-  async #writeStatus(work: Work, patch: Patch<Foo>): Promise<void> {
+  async #writeStatus(work: Work, { status: sent, metadata }: StatusPatch): Promise<void> {
     const { key, foo, namespace, signal, log } = work;
     const { name } = foo.metadata;
     try {
       const written = await this.#options.foos.patch({
         name,
         namespace,
-        patch,
+        patch: { type: "merge", body: { metadata, status: sent } },
         subresource: "status",
         signal,
       });
       this.#wrote(key, { kind: "foos", version: written.metadata.resourceVersion });
+      this.#options.served.answered({ sent, stored: written.status });
     } catch (error) {
       if (!isNotFound(error)) throw error;
       await this.#statusNotFound(work);
@@ -349,27 +353,6 @@ export class FooReconciler {
       throw error;
     }
     this.#options.served.hasNoSubresource();
-  }
-
-  /** Once for each obstacle: not again at each look, nor after a restart (field case R6). */
-  #tellBlocked(work: Work, { reason, message }: FooOutcome & { type: "blocked" }): void {
-    const { key, foo, log } = work;
-    const obstacle = JSON.stringify([foo.metadata.uid, foo.metadata.generation, reason, message]);
-    const before = readyConditionOf(foo);
-    const isStored = before?.reason === reason && before.message === message &&
-      before.observedGeneration === foo.metadata.generation;
-    if (this.#told.get(key) === obstacle || isStored) return;
-    this.#told.set(key, obstacle);
-    log.warn("Foo can't have its Deployment", { reason, problem: message });
-    this.#record(work, { type: "Warning", reason, note: message });
-  }
-
-  #record(
-    { foo }: Work,
-    event: Pick<EventInput, "type" | "reason" | "note">,
-  ): void {
-    const regarding = { gvk: FOOS.gvk, metadata: foo.metadata };
-    this.#options.events.record({ regarding, action: "Reconcile", ...event });
   }
 
   #wroteDeployment({ key }: Work, { metadata }: Deployment): void {

@@ -6,8 +6,14 @@
 
 import type { CustomResourceDefinition } from "../client/kinds.ts";
 import type { Logger } from "../core/log.ts";
-import { FOO_CRD_NAME, FOOS } from "./schema.ts";
-import { OWN_SERVED_STATUS, type ServedStatus, servedStatusOf, STATUS_FIELDS } from "./status.ts";
+import { FOO_CRD_NAME, FOOS, type FooStatus } from "./schema.ts";
+import {
+  OWN_SERVED_STATUS,
+  type ServedStatus,
+  servedStatusOf,
+  STATUS_FIELDS,
+  type StatusField,
+} from "./status.ts";
 
 /** Knows what is served. Until told otherwise it is what our own definition serves. */
 export class ServedStatusSource {
@@ -49,19 +55,36 @@ export class ServedStatusSource {
     if (!served.hasSubresource) this.#tellMissing();
     else this.#wasTold = false;
     const missing = STATUS_FIELDS.filter((field) => !served.fields.has(field));
-    if (isNew && served.hasSubresource && missing.length > 0) {
-      this.#log.info("The served schema of Foo lacks fields of the status: they are not written", {
-        customResourceDefinition: FOO_CRD_NAME,
-        missing,
-      });
-    }
+    if (isNew && served.hasSubresource && missing.length > 0) this.#tellDropped(missing);
     return isNew;
+  }
+
+  /**
+   * A write of the fields of `sent` left the status as `stored`: what is missing there the server
+   * does not keep. Without the right to read the definition this is the only way to know.
+   */
+  answered({ sent, stored = {} }: { sent: FooStatus; stored: FooStatus | undefined }): void {
+    const dropped = STATUS_FIELDS.filter((field) =>
+      sent[field] !== undefined && stored[field] === undefined && this.#current.fields.has(field)
+    );
+    if (dropped.length === 0) return;
+    const fields = new Set(this.#current.fields);
+    for (const field of dropped) fields.delete(field);
+    this.#current = { ...this.#current, fields };
+    this.#tellDropped(dropped);
   }
 
   /** A write found that there is no `foos/status`, whatever the definition, if we may read it, says. */
   hasNoSubresource(): void {
     this.#current = { ...this.#current, hasSubresource: false };
     this.#tellMissing();
+  }
+
+  #tellDropped(missing: readonly StatusField[]): void {
+    this.#log.info("The served schema of Foo lacks fields of the status: they are not written", {
+      customResourceDefinition: FOO_CRD_NAME,
+      missing,
+    });
   }
 
   /** Once, until it is there. The status is never written by a full update instead, which could undo the spec. */

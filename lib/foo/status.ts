@@ -14,7 +14,6 @@
 
 import type { CustomResourceDefinition, Deployment } from "../client/kinds.ts";
 import { jsonEqual } from "../core/json.ts";
-import type { DeepPartial } from "../core/objects.ts";
 import { type Foo, type FooCondition, FOOS, type FooSpec, type FooStatus } from "./schema.ts";
 
 /** Fields of a status that we write. */
@@ -33,6 +32,12 @@ export interface ServedStatus {
   readonly hasSubresource: boolean;
   /** Fields that the server keeps. */
   readonly fields: ReadonlySet<StatusField>;
+}
+
+/** A merge patch of a Foo's status, with its preconditions. */
+export interface StatusPatch {
+  readonly metadata: { readonly uid: string; readonly resourceVersion: string };
+  readonly status: FooStatus;
 }
 
 /** What our own definition serves. */
@@ -142,10 +147,10 @@ function isAvailable({ spec, deployment }: FooOutcome & { type: "synced" }): boo
  */
 export function statusPatch(
   { foo, wanted, served }: { foo: Foo; wanted: FooStatus; served: ServedStatus },
-): DeepPartial<Foo> | undefined {
+): StatusPatch | undefined {
   if (!served.hasSubresource) return undefined;
   const have = foo.status ?? {};
-  const status: { -readonly [K in StatusField]?: FooStatus[K] } = {};
+  const status: FooStatus = {};
   for (const field of STATUS_FIELDS) {
     if (served.fields.has(field) && !jsonEqual(have[field], wanted[field])) {
       Object.assign(status, { [field]: wanted[field] });

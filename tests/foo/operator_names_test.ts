@@ -32,6 +32,19 @@ Deno.test("runOperator() makes the Deployment of a new name, then deletes the ol
   ]);
 });
 
+Deno.test("S6 runOperator() makes a Deployment anew whose name is taken back while the cache lags", async () => {
+  await using world = await SimWorld.start();
+  await world.createFoo("a", { deploymentName: "one", replicas: 1 });
+  await world.clock.advance(1000);
+  await world.editFoo("a", { deploymentName: "two" });
+  await world.clock.advance(1);
+  world.watchDelayMs.set("deployments", 2000);
+  await world.editFoo("a", { deploymentName: "one" });
+  await world.clock.advance(30_000);
+  deepStrictEqual(Object.keys(await world.deploymentsByName()), ["one"]);
+  strictEqual((await world.foo("a")).status?.observedGeneration, 3);
+});
+
 Deno.test("runOperator() keeps the old Deployment while the new name is someone else's", async () => {
   await using world = await SimWorld.start();
   await world.createFoo("a", { deploymentName: "old", replicas: 1 });

@@ -123,17 +123,35 @@ Deno.test("W12 runOperator() survives the definition's deletion and goes on when
   strictEqual((await world.deployment("b")).spec?.replicas, 2);
 });
 
+/** Answers that the definition may not be read. */
+function hideDefinition(_method: string, url: URL): Promise<Response | undefined> {
+  const status = { kind: "Status", status: "Failure", code: 403, reason: "Forbidden" };
+  return Promise.resolve(
+    url.pathname.includes("customresourcedefinitions")
+      ? Response.json(status, { status: 403 })
+      : undefined,
+  );
+}
+
+Deno.test("runOperator() learns from answers which fields are kept, if it may not read the definition", async () => {
+  await using world = new SimWorld();
+  await world.definitions.create(sampleDefinition({ hasStatus: true }), { signal: world.signal });
+  world.intercept = hideDefinition;
+  world.startOperator({ resyncMs: 5000 });
+  await world.clock.advance(1000);
+  await world.createFoo("a", { deploymentName: "web", replicas: 1 });
+  await world.clock.advance(60_000);
+  deepStrictEqual(world.writes(), [
+    "POST deployments 201",
+    "PATCH foos/a/status 200",
+    "POST events 201",
+  ]);
+});
+
 Deno.test("runOperator() works without the right to read the definition, and learns that status is missing", async () => {
   await using world = new SimWorld();
   await world.definitions.create(sampleDefinition({ hasStatus: false }), { signal: world.signal });
-  world.intercept = (_method, url) =>
-    Promise.resolve(
-      url.pathname.includes("customresourcedefinitions")
-        ? Response.json({ kind: "Status", status: "Failure", code: 403, reason: "Forbidden" }, {
-          status: 403,
-        })
-        : undefined,
-    );
+  world.intercept = hideDefinition;
   world.startOperator({ namespaces: ["default"] });
   await world.clock.advance(1000);
   await world.createFoo("a", { deploymentName: "web", replicas: 1 });

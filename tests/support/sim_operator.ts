@@ -205,11 +205,12 @@ export class SimWorld implements AsyncDisposable {
     }, { signal: this.signal });
   }
 
-  /** `reason: note`, with its count, of the Events about a Foo. */
+  /** `type reason: note` of each Event about a Foo, sorted. */
   async eventsOf(name: string): Promise<string[]> {
     const { items } = await this.events.list({ namespace: "default", signal: this.signal });
     return items.filter((event) => event.regarding?.name === name)
-      .map((event) => `${event.type} ${event.reason}: ${event.note}`);
+      .map((event) => `${event.type} ${event.reason}: ${event.note}`)
+      .sort(); // their names, by which the server sorts, are random
   }
 
   /** The operator's writes since `mark`, `METHOD last-parts-of-path status`, in order. */
