@@ -44,7 +44,9 @@ export function setMember(object: JsonObject, key: string, value: Json): void {
   } else object[key] = value;
 }
 
-/** The own member `key` of `object`, or `undefined`: inherited names such as `toString` are absent. */
+/**
+ * The own member `key` of `object`, or `undefined`: inherited names such as `toString` are absent.
+ */
 export function memberOf(object: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }

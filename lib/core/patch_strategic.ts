@@ -39,9 +39,13 @@ export interface StrategicSchema {
   readonly patchMergeKey: string | undefined;
 }
 
+/** Says what is done to the object it stands in. */
 const PATCH = "$patch";
+/** Lists the members that stay. */
 const RETAIN_KEYS = "$retainKeys";
+/** Before the name of a list from which values go. */
 const DELETE_PREFIX = "$deleteFromPrimitiveList/";
+/** Before the name of a list whose order is said. */
 const ORDER_PREFIX = "$setElementOrder/";
 
 /**
@@ -75,6 +79,7 @@ export function applyStrategicPatch(
   return mergeObjects(document, patch, schema);
 }
 
+/** Merges member by member, after the directives that concern the object as a whole. */
 function mergeObjects(
   original: JsonObject,
   patch: JsonObject,
@@ -101,6 +106,7 @@ function mergeObjects(
   return result;
 }
 
+/** Merges two values of one kind; one that is new, or of another kind, replaces the old. */
 function mergeValues(
   original: Json | undefined,
   patch: Json,
@@ -116,7 +122,9 @@ function mergeValues(
   return withoutDirectives(patch);
 }
 
-/** A copy of `original`'s top level with only the members that `$retainKeys` lists, if it is there. */
+/**
+ * A copy of `original`'s top level with only the members that `$retainKeys` lists, if it is there.
+ */
 function retained(original: JsonObject, patch: JsonObject): JsonObject {
   const keys = patch[RETAIN_KEYS];
   const result: JsonObject = {};
@@ -137,6 +145,7 @@ function retained(original: JsonObject, patch: JsonObject): JsonObject {
   return result;
 }
 
+/** Carries out `$deleteFromPrimitiveList` on the list `field`. */
 function deleteValues(result: JsonObject, field: string, values: Json): void {
   if (!Array.isArray(values)) {
     throw new PatchError("malformed", `Cannot read ${DELETE_PREFIX}${field}: it is not a list`);
@@ -178,6 +187,7 @@ function mergeOrderedLists(
   return handled;
 }
 
+/** Merges two lists: of objects by key, of values by value, and without a strategy not at all. */
 function mergeLists(
   original: Json[],
   patch: Json[],
@@ -263,6 +273,7 @@ function inOrder(items: readonly Json[], { order, originalOrder, key }: Ordering
   return [...result, ...others.slice(at)];
 }
 
+/** `item`, which must have the merge key: without it, nobody can say which item is meant. */
 function keyed(item: Json, key: string): JsonObject {
   if (!isJsonObject(item) || memberOf(item, key) === undefined) {
     throw new PatchError(
@@ -275,6 +286,7 @@ function keyed(item: Json, key: string): JsonObject {
   return item;
 }
 
+/** True if both items have the same merge key. */
 function sameKey(a: Json, b: Json, key: string): boolean {
   return isJsonObject(a) && isJsonObject(b) && jsonEqual(a[key], b[key]);
 }
@@ -296,15 +308,18 @@ function withoutDirectives(value: Json): Json {
   return result;
 }
 
+/** True if `values` has an equal of `item`. */
 function includes(values: readonly Json[], item: Json): boolean {
   return values.some((value) => jsonEqual(value, item));
 }
 
+/** The members of `object` but `key`. */
 function without(object: JsonObject, key: string): JsonObject {
   const { [key]: _gone, ...rest } = object;
   return rest;
 }
 
+/** `value`, or an empty object if it is none. */
 function objectOf(value: Json): JsonObject {
   return isJsonObject(value) ? value : {};
 }

@@ -29,6 +29,7 @@ export function typingMessage(lines: readonly string[]): string {
   return lines.length === 1 ? lines[0] ?? "" : `errors:\n${lines.map((l) => `  ${l}`).join("\n")}`;
 }
 
+/** Members that don't fit, or that a closed object does not have. */
 function mapErrors(value: JsonObject, schema: SchemaNode, path: string): string[] {
   const isClosed = schema.hasProperties && !schema.preservesUnknown && !schema.allowsAnyAdditional;
   const errors: string[] = [];
@@ -43,6 +44,7 @@ function mapErrors(value: JsonObject, schema: SchemaNode, path: string): string[
   return errors;
 }
 
+/** Items that don't fit, that can have no key, or whose key another one has. */
 function listErrors(items: readonly Json[], schema: SchemaNode, path: string): string[] {
   const seen = new Set<string>();
   const told = new Set<string>();
@@ -73,10 +75,12 @@ function keylessReason(item: Json, schema: SchemaNode): string | undefined {
   return isJsonObject(item) ? "without keys has an element that's a map type" : undefined;
 }
 
+/** An item's key as the server prints it. */
 function elementText(key: string): string {
   return key.startsWith("k:") ? keyText(key.slice(2)) : `[=${key.slice(2)}]`;
 }
 
+/** Types as the server's merge knows them. */
 type Expected = "list" | "map" | "string" | "boolean" | "numeric (int or float)";
 
 /** What the schema wants, if that is not what `value` is. */
@@ -95,6 +99,7 @@ function expectedInstead(value: Json, schema: SchemaNode): Expected | undefined 
   return wanted === found ? undefined : wanted;
 }
 
+/** The type that the schema wants; `undefined` if any will do. */
 function expectedOf(schema: SchemaNode): Expected | undefined {
   if (schema.isObject) return "map";
   switch (schema.type) {
@@ -123,12 +128,14 @@ function goText(value: Json, expected: Expected): string {
   }
 }
 
+/** The name of the value's type in Go. */
 function goType(value: Json): string {
   if (Array.isArray(value)) return "[]interface {}";
   if (isJsonObject(value)) return "map[string]interface {}";
   return typeof value === "boolean" ? "bool" : typeof value;
 }
 
+/** The value as Go source, `%#v`. */
 function goLiteral(value: Json): string {
   if (value === null) return "interface {}(nil)";
   if (Array.isArray(value)) return `[]interface {}{${value.map(goLiteral).join(", ")}}`;
@@ -139,6 +146,7 @@ function goLiteral(value: Json): string {
   return `map[string]interface {}{${members.join(", ")}}`;
 }
 
+/** The value as Go prints it for people, `%v`. */
 function goPlain(value: Json): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(goPlain).join(" ")}]`;

@@ -56,7 +56,9 @@ export function withDescriptions(schema: Json, texts: Iterator<Json>): Json {
   return result;
 }
 
-/** The reverse of {@linkcode withDescriptions}: takes descriptions out and appends them to `texts`. */
+/**
+ * The reverse of {@linkcode withDescriptions}: takes descriptions out and appends them to `texts`.
+ */
 export function withoutDescriptions(schema: Json, texts: Json[], isNames = false): Json {
   if (Array.isArray(schema)) return schema.map((item) => withoutDescriptions(item, texts));
   if (!isJsonObject(schema)) return schema;

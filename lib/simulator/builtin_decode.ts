@@ -1,6 +1,7 @@
 /**
- * Values that don't fit the type of a built-in field. The server decodes built-in kinds into structs
- * and refuses such a value with 400 before validation, while custom resources are validated.
+ * Values that don't fit the type of a built-in field. The server decodes built-in kinds into
+ * structs and refuses such a value with 400 before validation, while custom resources are
+ * validated.
  *
  * @module
  */
@@ -22,8 +23,8 @@ interface Place {
 }
 
 /**
- * The decoder's complaint about the first value of the wrong type; `undefined` if there is none. The
- * answer is 400: `Deployment in version "v1" cannot be handled as a Deployment: ` and this.
+ * The decoder's complaint about the first value of the wrong type; `undefined` if there is none.
+ * The answer is 400: `Deployment in version "v1" cannot be handled as a Deployment: ` and this.
  *
  * Named string types (`v1.RestartPolicy`) are called `string`, since OpenAPI does not tell them.
  */
@@ -32,6 +33,7 @@ export function decodeError(object: JsonObject, schema: StructuralSchema): strin
   return objectError(object, root, { struct: goName(root).replace(/^.*\./, ""), path: "" });
 }
 
+/** The complaint about one value. Types with a decoder of their own are not judged. */
 function valueError(value: Json, schema: SchemaNode, place: Place): string | undefined {
   const { type, refName } = schema;
   if (value === null || type === undefined || schema.isIntOrString) return undefined;
@@ -51,6 +53,7 @@ function valueError(value: Json, schema: SchemaNode, place: Place): string | und
     : undefined;
 }
 
+/** The first complaint about a member, in the order of the document, as the decoder meets them. */
 function objectError(object: JsonObject, schema: SchemaNode, place: Place): string | undefined {
   return firstOf(Object.entries(object), ([name, value]) => {
     const property = schema.property(name);
@@ -78,6 +81,7 @@ function foundAs(value: Json, schema: SchemaNode): string | undefined {
   }
 }
 
+/** A number that is no integer, or too large for its type, is shown with its value. */
 function numberFoundAs(value: number, schema: SchemaNode): string | undefined {
   if (schema.type === "number") return undefined;
   if (schema.type !== "integer") return "number";
@@ -86,6 +90,7 @@ function numberFoundAs(value: number, schema: SchemaNode): string | undefined {
   return fits ? undefined : `number ${value}`;
 }
 
+/** Bytes are decoded on the way in, so that a bad text is no matter of validation. */
 function base64Error(value: string, schema: SchemaNode): string | undefined {
   if (schema.format !== "byte") return undefined;
   const illegal = value.search(/[^A-Za-z0-9+/=\r\n]/);
@@ -115,10 +120,12 @@ function goName(schema: SchemaNode): string {
   }
 }
 
+/** The struct whose fields come next; maps and free objects have none. */
 function structOf(schema: SchemaNode): string | undefined {
   return schema.hasProperties ? schema.refName?.replace(/^.*\./, "") ?? "ObjectMeta" : undefined;
 }
 
+/** The first complaint of several. */
 function firstOf<T>(
   items: readonly T[],
   look: (item: T) => string | undefined,

@@ -21,6 +21,7 @@ import { itemKey } from "./list_keys.ts";
 import type { SchemaNode } from "./schema_node.ts";
 import { oldItemsByKey, typeNameOf } from "./schema_validate.ts";
 
+/** A rule that can be run. */
 interface Rule {
   readonly spec: RuleSpec;
   readonly usesOld: boolean;
@@ -78,6 +79,10 @@ export class RuleValidator {
   }
 }
 
+/**
+ * Compiles the rules at and below `schema`; `undefined` if there are none, so that validation never
+ * walks where no rule is.
+ */
 function compileTree(
   schema: SchemaNode,
   place: Place,
@@ -107,6 +112,7 @@ function compileTree(
   return isEmpty ? undefined : { schema, rules, properties, items, additional };
 }
 
+/** Compiles the rules at one place. What is wrong with them is added to `errors`. */
 function compileRules(
   schema: SchemaNode,
   place: Place,
@@ -138,6 +144,7 @@ function compileRules(
   });
 }
 
+/** Checks both expressions of a rule and makes them ready to run, or says why that can't be. */
 function compileRule(
   spec: RuleSpec,
   schema: SchemaNode,
@@ -183,6 +190,7 @@ function mentionsOldSelf(expression: string): boolean {
   return /(?<![.\w])oldSelf\b/.test(code);
 }
 
+/** The rules of a value before those of what is in it, members by name: the server's order. */
 function validateTree(
   value: Json,
   old: Json | undefined,
@@ -211,6 +219,7 @@ function validateTree(
   return errors;
 }
 
+/** The rules at one place. `null` is judged by no rule: it stands for an absent value. */
 function ownErrors(
   value: Json,
   old: Json | undefined,
@@ -236,6 +245,10 @@ function ownErrors(
   });
 }
 
+/**
+ * Runs one rule. A rule that fails to evaluate is an error of the object too: it is not known to
+ * hold.
+ */
 function runRule(
   rule: Rule,
   context: Record<string, unknown>,
@@ -256,6 +269,10 @@ function runRule(
   return failureOf(rule, context, value, `${path}${fieldPathSuffix(rule.spec.fieldPath)}`);
 }
 
+/**
+ * The error of a broken rule, in the form of its reason. Containers are not shown: they may be
+ * huge.
+ */
 function failureOf(
   rule: Rule,
   context: Record<string, unknown>,

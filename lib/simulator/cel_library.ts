@@ -44,8 +44,10 @@ export function kubernetesEnvironment(): Environment {
   return environment;
 }
 
+/** Types whose lists can be ordered. */
 const COMPARABLE = ["int", "double", "string"] as const;
 
+/** Kubernetes' functions on lists. */
 function addListFunctions(environment: Environment): void {
   for (const type of COMPARABLE) {
     environment
@@ -67,6 +69,7 @@ function addListFunctions(environment: Environment): void {
     );
 }
 
+/** Functions on strings that Kubernetes has and the library lacks. Patterns are Go's. */
 function addStringFunctions(environment: Environment): void {
   environment
     .registerFunction(
@@ -92,6 +95,7 @@ function addStringFunctions(environment: Environment): void {
     .registerFunction("string.findAll(string, int): list<string>", findAll);
 }
 
+/** URLs, as a type of their own. */
 function addUrlFunctions(environment: Environment): void {
   environment
     .registerType("kubernetes.URL", { ctor: KubernetesUrl, fields: {} })
@@ -111,7 +115,9 @@ function addUrlFunctions(environment: Environment): void {
     );
 }
 
-/** An absolute URL or an absolute path. The standard `URL` would drop ports that are the default. */
+/**
+ * An absolute URL or an absolute path. The standard `URL` would drop ports that are the default.
+ */
 class KubernetesUrl {
   static readonly #FORM =
     /^(?:([a-z][a-z0-9+.-]*):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d*))?)?(\/[^?#]*)?(?:\?([^#]*))?/i;
@@ -133,18 +139,21 @@ class KubernetesUrl {
     this.query = new URLSearchParams(query);
   }
 
+  /** True if `text` is a URL to Kubernetes. */
   static canParse(text: string): boolean {
     return text.startsWith("/")
       ? URL.canParse(text, "http://host")
       : /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && URL.canParse(text);
   }
 
+  /** Name and port, as they stand in the URL. */
   get host(): string {
     const name = this.hostname.includes(":") ? `[${this.hostname}]` : this.hostname;
     return this.port === "" ? name : `${name}:${this.port}`;
   }
 }
 
+/** Quantities, as a type of their own: `quantity("1Gi").isGreaterThan(quantity("1G"))`. */
 function addQuantityFunctions(environment: Environment): void {
   environment
     .registerType("kubernetes.Quantity", { ctor: KubernetesQuantity, fields: {} })
@@ -205,42 +214,51 @@ class KubernetesQuantity {
   }
 }
 
+/** Billionths in a unit. */
 const NANO = 1_000_000_000n;
 
+/** The items of a CEL list, which the library hands over as an array or, for literals, a set. */
 function itemsOf(list: unknown): unknown[] {
   return Array.isArray(list) ? list : list instanceof Set ? [...list] : [];
 }
 
+/** Orders two values of one comparable type; strings by code unit. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
   return Number(a) - Number(b);
 }
 
+/** True if no item is greater than the next. */
 function isSorted(list: unknown): boolean {
   const items = itemsOf(list);
   return items.every((item, index) => index === 0 || compare(items[index - 1], item) <= 0);
 }
 
+/** The greatest item, or with -1 the least. */
 function extreme(list: unknown, sign: 1 | -1): unknown {
   const items = itemsOf(list);
   if (items.length === 0) throw new TypeError("min and max called on empty list");
   return items.reduce((best, item) => compare(item, best) * sign > 0 ? item : best);
 }
 
+/** Index of the first such item; -1 if there is none. CEL's integers are BigInts. */
 function indexOf(list: unknown, wanted: unknown): bigint {
   return BigInt(itemsOf(list).indexOf(wanted));
 }
 
+/** Index of the last such item; -1 if there is none. */
 function lastIndexOf(list: unknown, wanted: unknown): bigint {
   return BigInt(itemsOf(list).lastIndexOf(wanted));
 }
 
+/** Replaces the first `limit` occurrences; all if it is negative. */
 function replaceFirst(text: string, from: string, to: string, limit: bigint): string {
   if (limit < 0n) return text.replaceAll(from, () => to);
   let left = limit;
   return text.replaceAll(from, () => left-- > 0n ? to : from);
 }
 
+/** The first `limit` matches; all if it is negative. */
 function findAll(text: string, pattern: string, limit: bigint): string[] {
   const expression = goPattern(pattern);
   const all = [...text.matchAll(new RegExp(expression.source, `${expression.flags}g`))]

@@ -19,6 +19,7 @@ export interface RuleSpec {
   readonly optionalOldSelf: boolean | undefined;
 }
 
+/** What `reason` may say. */
 const REASONS = [
   "FieldValueDuplicate",
   "FieldValueForbidden",
@@ -130,6 +131,7 @@ const ESCAPED_IN_GO: Readonly<Record<string, string>> = {
   ">": "\\u003e",
 };
 
+/** `value` as Go's encoder writes it. */
 function goJson(value: JsonObject): string {
   return JSON.stringify(value).replaceAll(/[&<>]/g, (character) => ESCAPED_IN_GO[character] ?? "");
 }

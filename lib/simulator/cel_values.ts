@@ -43,6 +43,10 @@ const RESERVED = new Set([
   "while",
 ]);
 
+/**
+ * What can't stand in an identifier, and how Kubernetes writes it; in the order of replacement,
+ * since the replacements have underscores themselves.
+ */
 const ESCAPES: readonly (readonly [string, string])[] = [
   ["__", "__underscores__"],
   [".", "__dot__"],
@@ -103,12 +107,17 @@ export function declareType(
   }
 }
 
+/** The type of a string of this format. */
 function stringType(format: string | undefined): string {
   if (format === "date-time" || format === "date") return CEL_TIMESTAMP;
   if (format === "duration") return CEL_DURATION;
   return format === "byte" ? "bytes" : "string";
 }
 
+/**
+ * A map if its members are alike, else a type with a field for each property that has a name in
+ * CEL.
+ */
 function objectType(
   environment: Environment,
   schema: SchemaNode,
@@ -172,8 +181,10 @@ export function celValue(value: Json, schema: SchemaNode | undefined): unknown {
   return object;
 }
 
+/** Made on first use and kept. */
 let durationProgram: ((context: Record<string, unknown>) => unknown) | undefined;
 
+/** A string as its format wants it. */
 function celString(text: string, schema: SchemaNode | undefined): unknown {
   switch (schema === undefined ? "string" : stringType(schema.format)) {
     case CEL_TIMESTAMP:

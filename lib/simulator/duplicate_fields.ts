@@ -1,6 +1,6 @@
 /**
- * Members that a JSON text says twice. `JSON.parse` keeps the last of them without a word, while the
- * API server warns of them, or refuses them under strict field validation.
+ * Members that a JSON text says twice. `JSON.parse` keeps the last of them without a word, while
+ * the API server warns of them, or refuses them under strict field validation.
  *
  * @module
  */

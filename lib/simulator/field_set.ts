@@ -1,9 +1,10 @@
 /**
  * Sets of field paths, as `managedFields` hold them in `fieldsV1`.
  *
- * A path is a list of elements in their wire form: `f:spec` (a member), `k:{"name":"a"}` (an item of
- * a `map` list), `v:"a"` (an item of a `set` list). A set is a tree of them, in which any node may be
- * a path of the set (`.` on the wire) or merely lead to some. Sets are not changed once built.
+ * A path is a list of elements in their wire form: `f:spec` (a member), `k:{"name":"a"}` (an item
+ * of a `map` list), `v:"a"` (an item of a `set` list). A set is a tree of them, in which any node
+ * may be a path of the set (`.` on the wire) or merely lead to some. Sets are not changed once
+ * built.
  *
  * @module
  */

@@ -148,7 +148,9 @@ export function ownedComparison(
   };
 }
 
-/** Only the status through `/status`; never the status through the object itself, if it has both. */
+/**
+ * Only the status through `/status`; never the status through the object itself, if it has both.
+ */
 export function ownedFields(
   fields: FieldSet,
   { subresource, hasStatus }: {
@@ -235,8 +237,10 @@ export function emptyObject(
   return schema.isBuiltin ? { ...zeroObject(schema), ...identity } : identity;
 }
 
+/** Made once for each kind, since every create needs it. */
 const zeroObjects = new WeakMap<StructuralSchema, JsonObject>();
 
+/** The kept zero value of a built-in kind. */
 function zeroObject(schema: StructuralSchema): JsonObject {
   let zero = zeroObjects.get(schema);
   if (zero === undefined) {
@@ -246,6 +250,7 @@ function zeroObject(schema: StructuralSchema): JsonObject {
   return zero;
 }
 
+/** A struct whose fields nobody has set, as JSON. */
 function zeroStruct(schema: SchemaNode): JsonObject {
   const object: JsonObject = {};
   for (const name of schema.propertyNames) {
@@ -258,7 +263,9 @@ function zeroStruct(schema: SchemaNode): JsonObject {
   return object;
 }
 
-/** A request may rewrite the entries, as clients that migrate managers do; or reset them by `[{}]`. */
+/**
+ * A request may rewrite the entries, as clients that migrate managers do; or reset them by `[{}]`.
+ */
 function entriesToKeep(
   before: JsonObject | undefined,
   after: JsonObject,
@@ -287,17 +294,20 @@ function capUpdates(entries: Ownership[]): Ownership[] {
   }];
 }
 
+/** `metadata.managedFields` as they stand. */
 function rawEntries(object: JsonObject | undefined): JsonObject[] {
   const metadata = object?.["metadata"];
   const entries = isJsonObject(metadata) ? metadata["managedFields"] : undefined;
   return Array.isArray(entries) ? entries.filter(isJsonObject) : [];
 }
 
+/** The string at `key`, or `""`. */
 function textAt(object: JsonObject, key: string): string {
   const value: Json | undefined = object[key];
   return typeof value === "string" ? value : "";
 }
 
+/** Orders two lists of texts by their first difference. */
 function compareTexts(a: readonly string[], b: readonly string[]): number {
   for (const [index, text] of a.entries()) {
     const other = b[index] ?? "";

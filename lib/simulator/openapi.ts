@@ -29,22 +29,28 @@ export interface DocumentedVersion {
   readonly kinds: readonly DocumentedKind[];
 }
 
+/** Before the names of the schemas that all kinds share. */
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
+/** What the server says of `apiVersion` in each kind. */
 const API_VERSION_TEXT = "APIVersion defines the versioned schema of this representation of an " +
   "object. Servers should convert recognized schemas to the latest internal value, and may reject " +
   "unrecognized values. More info: https://git.k8s.io/community/contributors/devel/" +
   "sig-architecture/api-conventions.md#resources";
 
+/** What the server says of `kind` in each kind. */
 const KIND_TEXT = "Kind is a string value representing the REST resource this object represents. " +
   "Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In " +
   "CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/" +
   "api-conventions.md#types-kinds";
 
+/** What the server says of `metadata` in each kind. */
 const METADATA_TEXT = "Standard object's metadata. More info: https://git.k8s.io/community/" +
   "contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/** `api/v1` or `apis/<group>/<version>`: the key of a document, and its path below `/openapi/v3/`. */
+/**
+ * `api/v1` or `apis/<group>/<version>`: the key of a document, and its path below `/openapi/v3/`.
+ */
 export function openApiKey({ group, version }: { group: string; version: string }): string {
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }
@@ -126,6 +132,7 @@ function addKind(
   return name;
 }
 
+/** Adds the built-in schema `name` and all that it refers to. */
 function addBuiltin(schemas: JsonObject, name: string): void {
   if (Object.hasOwn(schemas, name)) return;
   const schema = memberOf(builtinDescribed(), name);
@@ -134,6 +141,7 @@ function addBuiltin(schemas: JsonObject, name: string): void {
   for (const ref of refsIn(schema)) addBuiltin(schemas, ref);
 }
 
+/** Names of the schemas that `value` refers to. */
 function refsIn(value: Json): string[] {
   if (Array.isArray(value)) return value.flatMap(refsIn);
   if (!isJsonObject(value)) return [];
@@ -143,6 +151,7 @@ function refsIn(value: Json): string[] {
     : Object.values(value).flatMap(refsIn);
 }
 
+/** The paths of a kind. Clients find a kind's schema by them, and its subresources. */
 function pathsOf(
   version: DocumentedVersion,
   kind: DocumentedKind,
@@ -178,6 +187,10 @@ function pathsOf(
   return paths;
 }
 
+/**
+ * Makes the operations of a kind: what each is, of which kind, and the parameters that kubectl
+ * looks for before it uses them.
+ */
 function operationsOf(
   { group, version }: DocumentedVersion,
   { kind }: DocumentedKind,

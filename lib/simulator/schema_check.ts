@@ -55,6 +55,7 @@ export function structuralErrors(schema: JsonObject, path: string): FieldError[]
   return errors.length > 0 ? errors : defaultErrors(schema, path);
 }
 
+/** A schema may constrain the name of its objects and nothing else of their metadata. */
 function metadataErrors(schema: JsonObject, path: string): FieldError[] {
   const metadata = members(schema["properties"])["metadata"];
   if (!isJsonObject(metadata)) return [];
@@ -128,6 +129,7 @@ function plainErrors(schema: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
+/** The type is one that exists, and what belongs to a type stands with it. */
 function typeErrors(schema: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const type = schema["type"];
@@ -147,6 +149,7 @@ function typeErrors(schema: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
+/** Every value has a type, but for the two extensions that stand for one. */
 function untyped(schema: JsonObject, path: string, what: string): FieldError[] {
   const isSaid = schema["type"] !== undefined || schema["$ref"] !== undefined ||
     schema["x-kubernetes-int-or-string"] === true ||
@@ -154,6 +157,7 @@ function untyped(schema: JsonObject, path: string, what: string): FieldError[] {
   return isSaid ? [] : [requiredField(`${path}.type`, `must not be empty for ${what}`)];
 }
 
+/** The extensions that say how much of a value is known. */
 function extensionErrors(schema: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const preserve = schema["x-kubernetes-preserve-unknown-fields"];
@@ -181,6 +185,7 @@ function extensionErrors(schema: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
+/** `x-kubernetes-list-type` stands at arrays only, and says one of three things. */
 function listErrors(schema: JsonObject, path: string): FieldError[] {
   const listType = schema["x-kubernetes-list-type"];
   if (listType === undefined) return [];
@@ -199,6 +204,10 @@ function listErrors(schema: JsonObject, path: string): FieldError[] {
   return listType === "map" ? mapListErrors(schema, path) : [];
 }
 
+/**
+ * The keys of a `map` list exist, and every item has them, by itself or by default: without all its
+ * keys an item has no identity.
+ */
 function mapListErrors(schema: JsonObject, path: string): FieldError[] {
   const keys = schema["x-kubernetes-list-map-keys"];
   const keysPath = `${path}.x-kubernetes-list-map-keys`;
@@ -222,6 +231,9 @@ function mapListErrors(schema: JsonObject, path: string): FieldError[] {
   });
 }
 
+/**
+ * What stands inside of combinators may constrain, but not describe: pruning does not look there.
+ */
 function combinatorErrors(schema: JsonObject, path: string): FieldError[] {
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   return [
@@ -237,6 +249,7 @@ function combinatorErrors(schema: JsonObject, path: string): FieldError[] {
   ];
 }
 
+/** Errors at and below one place inside of a combinator. */
 function branchErrors(branch: JsonObject, path: string): FieldError[] {
   const errors = plainErrors(branch, path);
   for (const key of NOT_IN_COMBINATORS) {
@@ -272,6 +285,7 @@ function defaultErrors(schema: JsonObject, path: string): FieldError[] {
   return errors;
 }
 
+/** A default is judged as if it had been sent: it must survive pruning and be valid once filled. */
 function defaultValueErrors(value: Json, schema: JsonObject, path: string): FieldError[] {
   const node = SchemaNode.of(schema);
   const field = `${path}.default`;
@@ -286,6 +300,7 @@ function defaultValueErrors(value: Json, schema: JsonObject, path: string): Fiel
   }));
 }
 
+/** The members of `value`, none if it is no object: a malformed schema is judged elsewhere. */
 function members(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }

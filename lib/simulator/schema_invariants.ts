@@ -51,6 +51,7 @@ export function listErrors(
   });
 }
 
+/** Told at the later one of two equal items; of a `map` list, only the key is shown. */
 function duplicates(items: readonly Json[], schema: SchemaNode, path: string): FieldError[] {
   const seen = new Set<string>();
   const errors: FieldError[] = [];
@@ -96,17 +97,20 @@ export function embeddedErrors(value: Json, schema: SchemaNode, path: string): F
   return errors;
 }
 
+/** An embedded object says its version, as one or two parts. */
 function apiVersionErrors(apiVersion: Json | undefined, path: string): FieldError[] {
   if (typeof apiVersion !== "string" || apiVersion === "") return [requiredField(path)];
   if (apiVersion.split("/").length <= 2) return [];
   return [invalidField(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
 }
 
+/** An embedded object says its kind, in the form that all kinds have. */
 function kindErrors(kind: Json | undefined, path: string): FieldError[] {
   if (typeof kind !== "string" || kind === "") return [requiredField(path)];
   return KIND.test(kind) ? [] : [invalidField(path, kind, KIND_RULE)];
 }
 
+/** The path of the member `name` of what is at `path`; the whole object has the empty path. */
 function joined(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }

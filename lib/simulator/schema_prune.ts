@@ -23,8 +23,8 @@ export interface PruneOptions {
   /** The schema of `metadata`. */
   readonly objectMeta: SchemaNode;
   /**
-   * A built-in kind: where its schema says nothing of members, any are allowed (a struct has no such
-   * place), and unknown fields are told in the order of the document.
+   * A built-in kind: where its schema says nothing of members, any are allowed (a struct has no
+   * such place), and unknown fields are told in the order of the document.
    */
   readonly isBuiltin: boolean;
 }
@@ -42,6 +42,10 @@ export function pruneObject(
   return { value, unknown: [...own, ...pruner.paths.sort(), ...embedded] };
 }
 
+/**
+ * One pass over one object. Collects the paths of what goes, by the three groups in which the
+ * server reports them.
+ */
 class Pruner {
   readonly paths: string[] = [];
   /** The server reports these first, since it decodes metadata apart from the rest. */
@@ -65,6 +69,7 @@ class Pruner {
     return this.members(value, schema, path, schema?.isEmbeddedResource === true);
   }
 
+  /** The known members of `object`. `isResource`: it has metadata, said by its schema or not. */
   members(
     object: JsonObject,
     schema: SchemaNode | undefined,
@@ -86,6 +91,7 @@ class Pruner {
     });
   }
 
+  /** Metadata is decoded into a struct: unknown fields go, known ones are not looked into. */
   #metadata(value: Json, path: string): Json {
     const isEmbedded = path !== "metadata";
     const found = this.#options.isBuiltin
@@ -109,6 +115,10 @@ export function defaultObject(object: JsonObject, schema: SchemaNode): JsonObjec
   return isJsonObject(value) ? value : object;
 }
 
+/**
+ * `value` with defaults filled in, from the outside in: a default may itself lack defaulted
+ * members.
+ */
 function withDefaults(value: Json, schema: SchemaNode): Json {
   if (Array.isArray(value)) {
     const items = schema.items;

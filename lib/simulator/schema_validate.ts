@@ -47,6 +47,12 @@ export function typeNameOf(value: Json): string {
   return typeof value;
 }
 
+/**
+ * The value has another type than the schema says, or a string another format.
+ *
+ * Both are told by reason `FieldValueTypeInvalid`; numbers out of a format's range are not, since
+ * the server finds those by the value.
+ */
 function typeErrors(value: Json, schema: SchemaNode, path: string): FieldError[] {
   const found = typeNameOf(value);
   const wanted = schema.isIntOrString ? "integer,string" : schema.type;
@@ -69,6 +75,12 @@ function typeErrors(value: Json, schema: SchemaNode, path: string): FieldError[]
   return [];
 }
 
+/**
+ * What `anyOf`, `oneOf`, `allOf` and `not` refuse.
+ *
+ * The server does not say at which field such an error is, and then adds the errors of the branch
+ * that came closest, so that the user sees what would have been right.
+ */
 function combinatorErrors(value: Json, schema: SchemaNode, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const anyOf = branches(schema, "anyOf");
@@ -106,6 +118,7 @@ function best(failures: readonly FieldError[][]): FieldError[] {
   return failures.reduce((least, next) => next.length < least.length ? next : least);
 }
 
+/** The schemas that the combinator `key` lists. */
 function branches(schema: SchemaNode, key: string): SchemaNode[] {
   const value = schema.json[key];
   // An int-or-string's own `anyOf` of the two types says nothing new.
@@ -113,6 +126,10 @@ function branches(schema: SchemaNode, key: string): SchemaNode[] {
   return value.filter(isJsonObject).map((branch) => SchemaNode.of(branch));
 }
 
+/**
+ * Limits of strings. Lengths count characters, although the message speaks of bytes; the pattern is
+ * only tried on a string of a right length, as the server does.
+ */
 function stringErrors(value: string, schema: SchemaNode, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const length = [...value].length;
@@ -131,6 +148,7 @@ function stringErrors(value: string, schema: SchemaNode, path: string): FieldErr
   return errors;
 }
 
+/** Limits of numbers, in the server's order: what it must be a multiple of comes first. */
 function numberErrors(value: number, schema: SchemaNode, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const { multipleOf, maximum, minimum, exclusiveMaximum, exclusiveMinimum } = schema.json;
@@ -158,12 +176,14 @@ function numberErrors(value: number, schema: SchemaNode, path: string): FieldErr
   return errors;
 }
 
+/** True if `value` is a whole number of times `factor`. */
 function isMultiple(value: number, factor: number): boolean {
   const quotient = value / factor;
   // Decimal fractions such as 0.3 / 0.1 miss the integer by a rounding error.
   return Math.abs(quotient - Math.round(quotient)) < 1e-9;
 }
 
+/** Items first, in their order, then how many there are. */
 function arrayErrors(
   items: readonly Json[],
   schema: SchemaNode,
@@ -198,12 +218,19 @@ export function oldItemsByKey(
   return new Map(old.map((item) => [itemKey(item, schema) ?? "", item]));
 }
 
+/** The value is none of those that are listed; told also of a value whose type is wrong. */
 function enumErrors(value: Json, schema: SchemaNode, path: string): FieldError[] {
   const allowed = schema.json["enum"];
   if (!Array.isArray(allowed) || allowed.some((each) => jsonEqual(each, value))) return [];
   return [unsupportedField(path, value, allowed.map((each) => String(each)))];
 }
 
+/**
+ * Members by name, then what is missing, then how many there are.
+ *
+ * The server takes members in no fixed order; ours is sorted, so that the same object always gets
+ * the same answer.
+ */
 function objectErrors(
   object: JsonObject,
   schema: SchemaNode,
@@ -232,10 +259,12 @@ function objectErrors(
   return errors;
 }
 
+/** The path of the member `name` of what is at `path`; the whole object has the empty path. */
 function joined(path: string, name: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
+/** The value breaks a limit; `detail` ends the sentence that begins with the path. */
 function invalid(path: string, value: Json, detail: string): FieldError {
   return {
     reason: "FieldValueInvalid",
@@ -244,6 +273,7 @@ function invalid(path: string, value: Json, detail: string): FieldError {
   };
 }
 
+/** The value has the type or, for a string, the text `found` instead of `wanted`. */
 function typeInvalid(path: string, wanted: string, found: string): FieldError {
   const quoted = JSON.stringify(found);
   return {
@@ -253,6 +283,7 @@ function typeInvalid(path: string, wanted: string, found: string): FieldError {
   };
 }
 
+/** An error for which the server names no field and no value. */
 function unplaced(detail: string): FieldError {
   return {
     reason: "FieldValueInvalid",
@@ -261,6 +292,9 @@ function unplaced(detail: string): FieldError {
   };
 }
 
+/**
+ * The string has more than `max` characters; the server leaves the value out, as it may be huge.
+ */
 function tooLong(path: string, max: number): FieldError {
   return {
     reason: "FieldValueTooLong",
@@ -269,6 +303,7 @@ function tooLong(path: string, max: number): FieldError {
   };
 }
 
+/** The array or object has `count` entries instead of at most `max`. */
 function tooMany(path: string, count: number, max: number): FieldError {
   return {
     reason: "FieldValueTooMany",

@@ -57,7 +57,9 @@ export type ApplyResult =
   | { type: "applied"; object: JsonObject; changed: boolean }
   /** Answer 409 with `message` and `causes`. */
   | { type: "conflict"; message: string; causes: StatusCause[] }
-  /** Answer 500 with `message` and no reason, as the API server does for what its schema refuses. */
+  /**
+   * Answer 500 with `message` and no reason, as the API server does for what its schema refuses.
+   */
   | { type: "untyped"; message: string };
 
 /** Manager of fields that existed before anyone applied, on objects that had no entries. */
@@ -84,11 +86,10 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
  *   apiVersion: "x.io/v1", kind: "X", metadata: { name: "n" }, spec: { a },
  * });
  * const common = { schema, force: false, hasStatus: true, nowMs: 0 };
- * const first = serverSideApply({ ...common, live: undefined, applied: config("1"), manager: "m" });
- * strictEqual(first.type, "applied");
- * const live = first.type === "applied" ? first.object : undefined;
- * const second = serverSideApply({ ...common, live, applied: config("2"), manager: "other" });
- * deepStrictEqual(second, {
+ * const first = serverSideApply({ ...common, live: undefined, applied: config("1"), manager: "m"
+ * }); strictEqual(first.type, "applied"); const live = first.type === "applied" ? first.object :
+ * undefined; const second = serverSideApply({ ...common, live, applied: config("2"), manager:
+ * "other" }); deepStrictEqual(second, {
  *   type: "conflict",
  *   message: 'Apply failed with 1 conflict: conflict with "m": .spec.a',
  *   causes: [{ reason: "FieldManagerConflict", message: 'conflict with "m"', field: ".spec.a" }],
@@ -140,7 +141,9 @@ export function serverSideApply(options: ApplyOptions): ApplyResult {
   return finished(object, ownership, live);
 }
 
-/** The answer to an apply that went through. It changed something if the object or any owner did. */
+/**
+ * The answer to an apply that went through. It changed something if the object or any owner did.
+ */
 function finished(
   object: JsonObject,
   ownership: readonly Ownership[],
@@ -166,7 +169,9 @@ function ownIdentity({ manager, applied, subresource }: ApplyOptions): Omit<Owne
   };
 }
 
-/** An object without entries belongs to a stand-in, so that taking over its fields is a conflict. */
+/**
+ * An object without entries belongs to a stand-in, so that taking over its fields is a conflict.
+ */
 function ownershipBefore(options: ApplyOptions): Ownership[] {
   const { live } = options;
   const entries = decodeOwnership(live);
@@ -251,7 +256,9 @@ function lastApplied(live: JsonObject | undefined): JsonObject | undefined {
   }
 }
 
-/** Keeps the annotation of an object that came by client-side apply up to date, as the server does. */
+/**
+ * Keeps the annotation of an object that came by client-side apply up to date, as the server does.
+ */
 function withLastApplied(object: JsonObject, options: ApplyOptions): JsonObject {
   if (options.manager !== KUBECTL || lastApplied(options.live) === undefined) return object;
   const metadata = objectOf(object["metadata"]);

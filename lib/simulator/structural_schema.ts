@@ -3,8 +3,8 @@
  * defaulting and validation; for built-in kinds the lookup of unknown fields and field ownership.
  *
  * Everything is pure: objects are not changed in place, results share untouched parts with their
- * input. Messages, their order and their fields are the real server's (the contract suite compares).
- * Not checked, though the server does: the estimated cost of rules.
+ * input. Messages, their order and their fields are the real server's (the contract suite
+ * compares). Not checked, though the server does: the estimated cost of rules.
  *
  * @module
  */
@@ -143,8 +143,8 @@ export class StructuralSchema {
 
   /**
    * `object` with defaults, and without `null` where the schema has no use for it. The server does
-   * this to what create and update send, not to the result of a server-side apply's merge. A built-in
-   * object comes back as it is: its defaults depend on more than its schema.
+   * this to what create and update send, not to the result of a server-side apply's merge. A
+   * built-in object comes back as it is: its defaults depend on more than its schema.
    */
   applyDefaults(object: JsonObject): JsonObject {
     return this.isBuiltin ? object : defaultObject(object, this.root);
@@ -152,8 +152,8 @@ export class StructuralSchema {
 
   /**
    * What is wrong with `object`, in the server's order: OpenAPI, embedded objects, list keys, then
-   * the rules. `metadata` itself is not checked here, and nothing of a built-in object is: the server
-   * decodes and validates those by code of their own.
+   * the rules. `metadata` itself is not checked here, and nothing of a built-in object is: the
+   * server decodes and validates those by code of their own.
    */
   validate(object: JsonObject, options: ValidateOptions = {}): FieldError[] {
     if (this.isBuiltin) return [];

@@ -36,8 +36,10 @@ interface Typed {
   readonly schema: SchemaNode | undefined;
 }
 
+/** How a value is taken apart: not at all, as one field, by items, by members. */
 type Shape = "scalar" | "atomic" | "list" | "map";
 
+/** What the value is decides; the schema says only whether it counts as one field. */
 function shapeOf({ value, schema }: Typed): Shape {
   if (Array.isArray(value)) {
     return schema?.isArray === true && schema.listType !== "atomic" ? "list" : "atomic";
@@ -51,6 +53,7 @@ function isDeclared(schema: SchemaNode | undefined, name: string): boolean {
   return schema?.property(name) !== undefined;
 }
 
+/** What is known of the member `name`. */
 function memberSchema(schema: SchemaNode | undefined, name: string): SchemaNode | undefined {
   return schema?.member(name);
 }
@@ -100,6 +103,7 @@ export function compareFields(
   return comparer.maps(before, after, schema);
 }
 
+/** The comparison of equal values. */
 const NOTHING: Comparison = {
   added: FieldSet.EMPTY,
   modified: FieldSet.EMPTY,
@@ -111,14 +115,17 @@ class Level {
   readonly #members = { added: [] as string[], modified: [] as string[], removed: [] as string[] };
   readonly #below: [string, Comparison][] = [];
 
+  /** Puts `element` itself into the set. */
   add(kind: keyof Comparison, element: string): void {
     this.#members[kind].push(element);
   }
 
+  /** Puts what was found below `element` into the sets. */
   below(element: string, comparison: Comparison): void {
     if (comparison !== NOTHING) this.#below.push([element, comparison]);
   }
 
+  /** The three sets, of this level and all below. */
   result(): Comparison {
     const set = (kind: keyof Comparison) =>
       FieldSet.of(
@@ -129,7 +136,9 @@ class Level {
   }
 }
 
+/** Compares two objects level by level. */
 class Comparer {
+  /** Compares the members of two objects. */
   maps(before: JsonObject, after: JsonObject, schema: SchemaNode | undefined): Comparison {
     const level = new Level();
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
@@ -140,6 +149,12 @@ class Comparer {
     return level.result();
   }
 
+  /**
+   * Compares what is at `element`, `undefined` where it is absent, and adds the outcome to `level`.
+   *
+   * A new or removed container is told together with all that is in it: each part may have an
+   * owner.
+   */
   #values(
     level: Level,
     element: string,
@@ -174,6 +189,7 @@ class Comparer {
     return [old, value].every((each) => sizeOf(each) === 0);
   }
 
+  /** Compares the items of two keyed lists; their order does not count. */
   #lists(before: readonly Json[], after: readonly Json[], schema: SchemaNode): Comparison {
     const level = new Level();
     const old = itemsByKey(before, schema);
@@ -185,14 +201,17 @@ class Comparer {
   }
 }
 
+/** The items of `value`, none if it is no list. */
 function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** The members of `value`, none if it is no object. */
 function mapOf(value: Json | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
+/** How many parts `value` has. */
 function sizeOf(value: Json | undefined): number {
   if (Array.isArray(value)) return value.length;
   return isJsonObject(value) ? Object.keys(value).length : 0;
@@ -228,9 +247,9 @@ export function mergeValues(
 }
 
 /**
- * Items of both lists. The applied ones come in the applied order; those that only the live list has
- * keep their place relative to the items around them. This is the server's algorithm, step by step,
- * since the order is visible to users.
+ * Items of both lists. The applied ones come in the applied order; those that only the live list
+ * has keep their place relative to the items around them. This is the server's algorithm, step by
+ * step, since the order is visible to users.
  */
 function mergeLists(
   live: readonly Json[],
