@@ -7,14 +7,12 @@
 import type { JsonObject } from "../core/json.ts";
 import { objectOf, stringAt } from "./api_object.ts";
 import {
-  defaultedBinding,
   defaultedDeployment,
   defaultedNamespace,
   defaultedPod,
   defaultedReplicaSet,
   defaultedSecret,
   defaultedService,
-  defaultedWebhooks,
   leaseErrors,
   podErrors,
   workloadErrors,
@@ -31,22 +29,8 @@ import {
 } from "./events_kind.ts";
 import type { ResourceRules, ResourceType, ScalePaths, ServedVersion } from "./resource_type.ts";
 import type { ServerContext } from "./context.ts";
+import { POLICY_ROWS, type ResourceRow, REVIEW_ROWS } from "./policy_resources.ts";
 import { columnsOf } from "./table_columns.ts";
-
-/** What one row of the table says; the rest follows from it. */
-interface Row {
-  readonly group: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly isNamespaced: boolean;
-  readonly shortNames?: readonly string[];
-  readonly categories?: readonly string[];
-  readonly hasStatus?: boolean;
-  readonly scale?: ScalePaths;
-  readonly selectableFields?: readonly string[];
-  readonly table?: string;
-  readonly rules?: ResourceRules;
-}
 
 const WORKLOAD_SCALE: ScalePaths = {
   replicas: ["spec", "replicas"],
@@ -56,15 +40,6 @@ const WORKLOAD_SCALE: ScalePaths = {
 
 /** Rules of kinds whose status is a part of their own, as that of most built-in ones. */
 const WITH_STATUS: ResourceRules = { statusTakesMetadata: true, unconditionalUpdate: true };
-
-/** Review kinds are asked, not stored. */
-const REVIEW: ResourceRules = { verbs: ["create"], nameRule: "path" };
-
-const RBAC: ResourceRules = {
-  nameRule: "path",
-  updateCreates: true,
-  unconditionalUpdate: true,
-};
 
 const EVENT_FIELDS = [
   "involvedObject.kind",
@@ -88,7 +63,7 @@ const EVENT_FIELDS = [
   "type",
 ];
 
-const CORE_ROWS: readonly Row[] = [
+const CORE_ROWS: readonly ResourceRow[] = [
   { group: "", kind: "ConfigMap", plural: "configmaps", isNamespaced: true, shortNames: ["cm"] },
   {
     group: "",
@@ -217,7 +192,7 @@ function clusterIpOf(spec: Record<string, unknown>): Record<string, string | str
   return clusterIP === "" ? {} : { clusterIP, clusterIPs: [clusterIP] };
 }
 
-const GROUP_ROWS: readonly Row[] = [
+const GROUP_ROWS: readonly ResourceRow[] = [
   {
     group: "apps",
     kind: "Deployment",
@@ -308,74 +283,12 @@ const GROUP_ROWS: readonly Row[] = [
   },
 ];
 
-const RBAC_GROUP = "rbac.authorization.k8s.io";
-const ADMISSION_GROUP = "admissionregistration.k8s.io";
-
-const POLICY_ROWS: readonly Row[] = [
-  {
-    group: RBAC_GROUP,
-    kind: "ClusterRole",
-    plural: "clusterroles",
-    isNamespaced: false,
-    rules: RBAC,
-  },
-  { group: RBAC_GROUP, kind: "Role", plural: "roles", isNamespaced: true, rules: RBAC },
-  {
-    group: RBAC_GROUP,
-    kind: "ClusterRoleBinding",
-    plural: "clusterrolebindings",
-    isNamespaced: false,
-    rules: { ...RBAC, defaults: defaultedBinding },
-  },
-  {
-    group: RBAC_GROUP,
-    kind: "RoleBinding",
-    plural: "rolebindings",
-    isNamespaced: true,
-    rules: { ...RBAC, defaults: defaultedBinding },
-  },
-  {
-    group: ADMISSION_GROUP,
-    kind: "ValidatingWebhookConfiguration",
-    plural: "validatingwebhookconfigurations",
-    isNamespaced: false,
-    categories: ["api-extensions"],
-    rules: { generation: "content", unconditionalUpdate: true, defaults: defaultedWebhooks(false) },
-  },
-  {
-    group: ADMISSION_GROUP,
-    kind: "MutatingWebhookConfiguration",
-    plural: "mutatingwebhookconfigurations",
-    isNamespaced: false,
-    categories: ["api-extensions"],
-    rules: { generation: "content", unconditionalUpdate: true, defaults: defaultedWebhooks(true) },
-  },
-];
-
-const AUTHORIZATION = "authorization.k8s.io";
-const AUTHENTICATION = "authentication.k8s.io";
-
-const REVIEW_ROWS: readonly Row[] = [
-  [AUTHORIZATION, "SelfSubjectAccessReview", false] as const,
-  [AUTHORIZATION, "SelfSubjectRulesReview", false] as const,
-  [AUTHORIZATION, "SubjectAccessReview", false] as const,
-  [AUTHORIZATION, "LocalSubjectAccessReview", true] as const,
-  [AUTHENTICATION, "TokenReview", false] as const,
-  [AUTHENTICATION, "SelfSubjectReview", false] as const,
-].map(([group, kind, isNamespaced]) => ({
-  group,
-  kind,
-  plural: `${kind.toLowerCase()}s`,
-  isNamespaced,
-  rules: REVIEW,
-}));
-
 /** Table in which a kind's objects are, by default: `group/plural`, or `plural` alone. */
-function tableOf({ group, plural, table }: Row): string {
+function tableOf({ group, plural, table }: ResourceRow): string {
   return table ?? (group === "" ? plural : `${group}/${plural}`);
 }
 
-function typeOf(row: Row): ResourceType {
+function typeOf(row: ResourceRow): ResourceType {
   const version: ServedVersion = {
     name: "v1",
     // Unpacking all schemas takes a while, and most are never asked for.

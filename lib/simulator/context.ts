@@ -19,4 +19,6 @@ export interface ServerContext {
   readonly random: Random;
   readonly uuid: () => string;
   readonly authorizer: Authorizer;
+  /** How a watch from a compacted version is answered. */
+  readonly expiredWatches: "event" | "http";
 }

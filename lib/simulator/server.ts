@@ -70,6 +70,13 @@ export interface ApiServerOptions {
    * @default 0, at the end of the request
    */
   readonly establishDelayMs?: number;
+  /**
+   * How a watch from a compacted version is answered: by an ERROR event on a stream with status 200,
+   * as kube-apiserver does, or by HTTP 410, as some servers behind an aggregation layer do. Clients
+   * must understand both.
+   * @default "event"
+   */
+  readonly expiredWatches?: "event" | "http";
   /** Changes kept for watches and old lists. @default {@linkcode HISTORY_LIMIT} */
   readonly historyLimit?: number;
 }
@@ -130,6 +137,7 @@ export class ApiServer implements AsyncDisposable {
       random,
       uuid: seededUuid(random),
       authorizer,
+      expiredWatches: options.expiredWatches ?? "event",
     };
     this.#controllers = [
       new GarbageCollector(this.#context, { delayMs }),

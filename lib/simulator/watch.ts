@@ -165,7 +165,11 @@ class Watch {
     const sendsState = initialEvents ?? isFromNow;
     const from = sendsState || isFromNow ? storage.revision : Number(version);
     if (from < storage.compactedRevision) {
-      this.#expire(version);
+      const error = tooOldVersion(version, String(storage.compactedRevision));
+      if (this.#context.expiredWatches === "http") throw error;
+      this.#send("ERROR", JSON.stringify(error.status));
+      this.end();
+      this.#resolveEnded();
       return;
     }
     this.#told = from;
@@ -200,14 +204,6 @@ class Watch {
       // The reader has cancelled: the stream is closed already.
       if (!(error instanceof TypeError)) throw error;
     }
-  }
-
-  #expire(version: string): void {
-    const oldest = String(this.#context.storage.compactedRevision);
-    const { status } = tooOldVersion(version, oldest);
-    this.#send("ERROR", JSON.stringify(status));
-    this.end();
-    this.#resolveEnded();
   }
 
   #sendState(): void {

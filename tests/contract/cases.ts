@@ -12,6 +12,8 @@ import { BUILTIN_CASES } from "./builtins.ts";
 import { CREATE_CASES } from "./create.ts";
 import { DEFINITION_CASES } from "./definitions.ts";
 import { DELETE_CASES } from "./delete.ts";
+import { DISCOVERY_CASES } from "./discovery.ts";
+import { EVENT_CASES } from "./events.ts";
 import { LIST_CASES } from "./list.ts";
 import { OWNERSHIP_CASES } from "./ownership.ts";
 import { PATCH_CASES } from "./patch.ts";
@@ -29,6 +31,8 @@ export const CONTRACT: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...DEFINITION_CASES,
   ...BUILTIN_CASES,
+  ...EVENT_CASES,
+  ...DISCOVERY_CASES,
   ...SCHEMA_CASES,
   ...OWNERSHIP_CASES,
 ];
