@@ -13,6 +13,7 @@
  */
 
 import type { CustomResourceDefinition, Deployment } from "../client/kinds.ts";
+import { type ConditionClaim, findCondition, withCondition } from "../core/conditions.ts";
 import { jsonEqual } from "../core/json.ts";
 import { type Foo, type FooCondition, FOOS, type FooSpec, type FooStatus } from "./schema.ts";
 
@@ -83,38 +84,26 @@ export function servedStatusOf(crd: CustomResourceDefinition): ServedStatus | un
 
 /** The condition `Ready` of a Foo, if it has one. */
 export function readyConditionOf(foo: Foo): FooCondition | undefined {
-  return foo.status?.conditions?.find(({ type }) => type === "Ready");
+  return findCondition(foo.status?.conditions, "Ready");
 }
 
 /** The whole status that says `outcome` of `foo`. `now` is a `metav1.Time`. */
 export function statusOf(
   { foo, outcome, now }: { foo: Foo; outcome: FooOutcome; now: string },
 ): FooStatus {
-  const others = (foo.status?.conditions ?? []).filter(({ type }) => type !== "Ready");
   const { generation } = foo.metadata;
   return {
     availableReplicas: outcome.deployment?.status?.availableReplicas ?? 0,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
-    conditions: [...others, readyCondition({ foo, outcome, now })],
+    conditions: withCondition(
+      foo.status?.conditions,
+      { type: "Ready", ...readyClaim(outcome) },
+      { now, generation },
+    ),
   };
 }
 
-function readyCondition(
-  { foo, outcome, now }: { foo: Foo; outcome: FooOutcome; now: string },
-): FooCondition {
-  const claim = readyClaim(outcome);
-  const before = readyConditionOf(foo);
-  const { generation } = foo.metadata;
-  return {
-    type: "Ready",
-    ...claim,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-    // Moves when the status flips, and only then (field case R2).
-    lastTransitionTime: before?.status === claim.status ? before.lastTransitionTime : now,
-  };
-}
-
-function readyClaim(outcome: FooOutcome): Pick<FooCondition, "status" | "reason" | "message"> {
+function readyClaim(outcome: FooOutcome): Omit<ConditionClaim, "type"> {
   if (outcome.type === "blocked") {
     return { status: "False", reason: outcome.reason, message: outcome.message };
   }
