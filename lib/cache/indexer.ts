@@ -12,7 +12,7 @@
  * @module
  */
 
-import { AssertionError } from "../core/errors.ts";
+import { assert, AssertionError } from "../core/errors.ts";
 
 /** The values under which an index files `object`. Pure; called once per change of the object. */
 export type IndexFn<T> = (object: T) => readonly string[];
@@ -39,13 +39,44 @@ const NO_VALUES: readonly string[] = Object.freeze([]);
 
 /** The indexes of one store. Only the store uses it; readers see `Lister.byIndex`. */
 export class Indexer<T> {
-  readonly #functions: readonly (readonly [string, IndexFn<T>])[];
-  readonly #buckets: ReadonlyMap<string, Map<string, Bucket<T>>>;
+  readonly #functions: (readonly [string, IndexFn<T>])[];
+  readonly #buckets: Map<string, Map<string, Bucket<T>>>;
 
   /** Stores the functions; all indexes start empty. */
   constructor(indexers: Indexers<T>) {
     this.#functions = Object.entries(indexers);
     this.#buckets = new Map(this.#functions.map(([name]) => [name, new Map()]));
+  }
+
+  /**
+   * Adds indexes and files `slots`, which are all there are, under them. One that is there already
+   * stays, if it is the same function. `report` is told of each index function that throws.
+   *
+   * @throws {AssertionError} If an index of this name has another function.
+   */
+  add(
+    indexers: Indexers<T>,
+    slots: Iterable<IndexedSlot<T>>,
+    report: (object: T, index: string, error: unknown) => void,
+  ): void {
+    const known = new Map(this.#functions);
+    const added = Object.entries(indexers).filter(([name, indexFn]) => {
+      const same = known.get(name);
+      assert(same === undefined || same === indexFn, `index "${name}" has one function`);
+      return same === undefined;
+    });
+    if (added.length === 0) return;
+    const addition = new Indexer(Object.fromEntries(added));
+    for (const slot of slots) {
+      const values = addition.valuesOf(
+        slot.object,
+        (index, error) => report(slot.object, index, error),
+      );
+      addition.#file(slot, values);
+      slot.values = [...slot.values, ...values];
+    }
+    this.#functions.push(...added);
+    for (const [name, buckets] of addition.#buckets) this.#buckets.set(name, buckets);
   }
 
   /** What to file `object` under. `report` is told of each index function that throws. */
@@ -62,9 +93,13 @@ export class Indexer<T> {
 
   /** Files a new slot under its values. */
   insert(slot: IndexedSlot<T>): void {
+    this.#file(slot, slot.values);
+  }
+
+  #file(slot: IndexedSlot<T>, values: IndexValues): void {
     this.#functions.forEach(([name], at) => {
       const buckets = this.#bucketsOf(name);
-      for (const value of slot.values[at] ?? NO_VALUES) {
+      for (const value of values[at] ?? NO_VALUES) {
         const bucket = buckets.get(value);
         if (bucket === undefined) buckets.set(value, slot);
         else if (bucket instanceof Set) bucket.add(slot);

@@ -26,6 +26,8 @@ import { assert, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import { keyOf, type KubeObject } from "../core/objects.ts";
 import { type Latch, latch, runTogether } from "../core/tasks.ts";
+import { BudgetWatch, type CacheBudget, type CacheUsage } from "./budget.ts";
+import type { Indexers } from "./indexer.ts";
 import { type ListWatch, reflect, type ReflectOptions } from "./reflector.ts";
 import { ReflectorHealth, type ReflectorObserver } from "./reflector_health.ts";
 import { type Lister, Store, type StoreChange, type StoreOptions } from "./store.ts";
@@ -40,12 +42,14 @@ export interface ChangeHandler<T> {
 export interface InformerObserver extends ReflectorObserver {
   /** A handler threw. */
   handlerFailed?(failure: { handler: string; error: unknown }): void;
+  /** The cache came to hold more than its budget, or less than nine tenths of it again. */
+  budgetCrossed?(usage: CacheUsage): void;
 }
 
 /** Options of a {@linkcode SharedInformer}. */
 export interface SharedInformerOptions<T>
   extends
-    Omit<StoreOptions<T>, "log">,
+    Omit<StoreOptions<T>, "log" | "measuresBytes">,
     Pick<ReflectOptions<T>, "inactivityMs" | "initialList" | "relistMs"> {
   /** What is cached, for logs and metrics: `foos.samplecontroller.k8s.io`. */
   readonly name: string;
@@ -57,6 +61,8 @@ export interface SharedInformerOptions<T>
    * for reconcilers that also look at something no watch tells about. @default {0}
    */
   readonly resyncMs?: number;
+  /** What the cache is expected to hold; more is warned about. @default no limit */
+  readonly budget?: CacheBudget;
   /** As the reflector's. */
   readonly clock: Clock;
   /** As the reflector's. */
@@ -127,6 +133,7 @@ export class SharedInformer<T extends KubeObject> {
   readonly health: ReflectorHealth;
   readonly #options: SharedInformerOptions<T>;
   readonly #store: Store<T>;
+  readonly #budget: BudgetWatch;
   readonly #synced: Latch = latch();
   /** Replaced, never edited: a round of telling goes over the handlers that it began with. */
   #registrations: readonly Registration<T>[] = [];
@@ -137,13 +144,33 @@ export class SharedInformer<T extends KubeObject> {
     const { name, clock, observer } = options;
     this.name = name;
     this.#options = options;
-    this.#store = new Store(options);
+    this.#store = new Store({ ...options, measuresBytes: options.budget?.bytes !== undefined });
+    this.#budget = new BudgetWatch(options.budget ?? {});
     this.health = new ReflectorHealth({ clock, observer });
   }
 
   /** The cached objects, for reading. Empty before the first list. */
   get lister(): Lister<T> {
     return this.#store;
+  }
+
+  /** How much the cache holds, for metrics and health checks. */
+  get usage(): CacheUsage {
+    return {
+      objects: this.#store.size,
+      bytes: this.#options.budget?.bytes === undefined ? undefined : this.#store.bytes,
+      isOverBudget: this.#budget.isOver,
+    };
+  }
+
+  /** Adds indexes, at any time: see {@linkcode Store.addIndexers}. */
+  addIndexers(indexers: Indexers<T>): void {
+    this.#store.addIndexers(indexers);
+  }
+
+  /** Waits for the cache to have a version: see {@linkcode Store.reached}. */
+  async reached(resourceVersion: string, options: { signal: AbortSignal }): Promise<void> {
+    await this.#store.reached(resourceVersion, options);
   }
 
   /** True once the first list is in the store and all handlers present then were told it. */
@@ -211,11 +238,23 @@ export class SharedInformer<T extends KubeObject> {
 
   /** The reflector's first call is the first list, even an empty one. */
   #tellAll(changes: readonly StoreChange<T>[]): void {
+    this.#lookAtBudget();
     const registrations = this.#registrations;
     for (const registration of registrations) registration.tell(changes);
     if (this.#synced.isOpen) return;
     for (const registration of registrations) registration.markSynced();
     this.#synced.open();
+  }
+
+  #lookAtBudget(): void {
+    const news = this.#budget.look(this.usage);
+    if (news === undefined) return;
+    const { budget, log, observer } = this.#options;
+    const { usage } = this;
+    const fields = { informer: this.name, ...usage, budget };
+    if (news === "kept") log.info("Cache is within its budget again", fields);
+    else log.warn("Cache holds more than its budget", fields);
+    observer?.budgetCrossed?.(usage);
   }
 
   async #resync(resyncMs: number, signal: AbortSignal): Promise<void> {

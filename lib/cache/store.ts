@@ -28,7 +28,9 @@ import {
   type KubeObject,
   type ObjectKey,
 } from "../core/objects.ts";
+import { approximateBytes } from "./budget.ts";
 import { type IndexedSlot, Indexer, type Indexers } from "./indexer.ts";
+import { hasReached, VersionWaiters } from "./version_waiters.ts";
 
 /** One difference between two states of a store. */
 export type StoreChange<T> =
@@ -78,6 +80,8 @@ export interface StoreOptions<T> {
    * with field ownership. They go before `transform` runs. @default {false}
    */
   readonly keepManagedFields?: boolean;
+  /** Count the memory of the objects, for {@linkcode Store.bytes}: a walk over each. @default {false} */
+  readonly measuresBytes?: boolean;
   /** Is told of transforms and index functions that throw. @default silent */
   readonly log?: Logger;
 }
@@ -85,9 +89,11 @@ export interface StoreOptions<T> {
 interface Slot<T> extends IndexedSlot<T> {
   /** Number of the last list that had the object: what tells which ones a list lacks. */
   seenInList: number;
+  /** 0 if it is not counted. */
+  bytes: number;
 }
 
-type Prepared<T> = Readonly<Pick<IndexedSlot<T>, "object" | "values">>;
+type Prepared<T> = Readonly<Pick<Slot<T>, "object" | "values" | "bytes">>;
 
 /** What {@linkcode Store} returns when nothing changed. */
 const NO_CHANGES: readonly never[] = Object.freeze([]);
@@ -112,8 +118,11 @@ export class Store<T extends KubeObject> implements Lister<T> {
   readonly #indexer: Indexer<T>;
   readonly #transform: ((object: T) => T) | undefined;
   readonly #keepManagedFields: boolean;
+  readonly #measuresBytes: boolean;
   readonly #log: Logger;
+  readonly #waiters = new VersionWaiters();
   #resourceVersion = "";
+  #bytes = 0;
   #lists = 0;
   #all: readonly T[] | undefined;
 
@@ -122,7 +131,33 @@ export class Store<T extends KubeObject> implements Lister<T> {
     this.#indexer = new Indexer(options.indexers ?? {});
     this.#transform = options.transform;
     this.#keepManagedFields = options.keepManagedFields ?? false;
+    this.#measuresBytes = options.measuresBytes ?? false;
     this.#log = options.log ?? silentLogger;
+  }
+
+  /** About how much memory the objects take, in bytes; 0 unless it was to be counted. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Adds indexes; one that is there already with the same function stays.
+   *
+   * @throws {AssertionError} If an index of this name has another function.
+   */
+  addIndexers(indexers: Indexers<T>): void {
+    this.#indexer.add(indexers, this.#slots.values(), (object, index, error) => {
+      this.#report("Cannot index an object", object, { index, error: messageOf(error) });
+    });
+  }
+
+  /**
+   * Resolves once everything up to `resourceVersion` is in; at once if the two can't be ordered.
+   * Rejects with `signal.reason`. Has no limit of its own.
+   */
+  async reached(resourceVersion: string, { signal }: { signal: AbortSignal }): Promise<void> {
+    if (hasReached(this.#resourceVersion, resourceVersion)) return;
+    await this.#waiters.wait(resourceVersion, { signal });
   }
 
   /** See {@linkcode Lister.resourceVersion}. */
@@ -243,7 +278,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
       if (held !== undefined && !mayGoBack && isOlder(next.object, held)) continue;
       this.#put(key, next, { changes, initial: list === 1 });
     }
-    if (mayGoBack) this.#resourceVersion = resourceVersion;
+    if (mayGoBack) this.#moveTo(resourceVersion);
     else this.advanceTo(resourceVersion);
     return changes;
   }
@@ -251,25 +286,33 @@ export class Store<T extends KubeObject> implements Lister<T> {
   /** Moves the store's version up, as a bookmark tells. An older version, or `""`, is ignored. */
   advanceTo(resourceVersion: string): void {
     if (resourceVersion !== "" && !isOlderVersion(resourceVersion, this.#resourceVersion)) {
-      this.#resourceVersion = resourceVersion;
+      this.#moveTo(resourceVersion);
     }
+  }
+
+  /** Those who wait go on in a later turn, when the change that brought this is in too. */
+  #moveTo(resourceVersion: string): void {
+    this.#resourceVersion = resourceVersion;
+    this.#waiters.advanced(resourceVersion);
   }
 
   #put(
     key: ObjectKey,
-    { object, values }: Prepared<T>,
+    { object, values, bytes }: Prepared<T>,
     { changes, initial }: { changes: StoreChange<T>[]; initial: boolean },
   ): void {
     this.#all = undefined;
     const slot = this.#slots.get(key);
+    this.#bytes += bytes - (slot?.bytes ?? 0);
     if (slot === undefined) {
-      const added = { object, values, seenInList: this.#lists };
+      const added = { object, values, seenInList: this.#lists, bytes };
       this.#slots.set(key, added);
       this.#indexer.insert(added);
       changes.push({ type: "added", object, initial });
       return;
     }
     const previous = slot.object;
+    slot.bytes = bytes;
     this.#indexer.replace(slot, object, values);
     if (previous.metadata.uid === object.metadata.uid) {
       changes.push({ type: "updated", object, previous });
@@ -281,6 +324,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
 
   #drop(key: ObjectKey, slot: Slot<T>): void {
     this.#all = undefined;
+    this.#bytes -= slot.bytes;
     this.#slots.delete(key);
     this.#indexer.remove(slot);
   }
@@ -291,7 +335,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     const values = this.#indexer.valuesOf(object, (index, error) => {
       this.#report("Cannot index an object", object, { index, error: messageOf(error) });
     });
-    return { object, values };
+    return { object, values, bytes: this.#measuresBytes ? approximateBytes(object) : 0 };
   }
 
   #transformed(raw: T): T {

@@ -1,0 +1,99 @@
+/** Waiting for a version, and indexes that come later. */
+import { deepStrictEqual, rejects, strictEqual, throws } from "node:assert/strict";
+import fc from "fast-check";
+import { AssertionError } from "../../lib/core/errors.ts";
+import { Store } from "../../lib/cache/store.ts";
+import { type Thing, thing } from "./objects.ts";
+
+const live = new AbortController().signal;
+
+/** Whether `promise` has resolved by now, after all promise work. */
+async function isDone(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol("pending");
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  return await Promise.race([promise.then(() => true), Promise.resolve(pending)]) === true;
+}
+
+Deno.test("S6 Store.reached() waits for an event, a bookmark or a list that has the version", async () => {
+  const ways: ((store: Store<Thing>) => void)[] = [
+    (store) => void store.set(thing("a", { version: 12 })),
+    (store) => void store.remove(thing("a", { version: 12 })),
+    (store) => store.advanceTo("12"),
+    (store) => void store.replaceAll([], "13"),
+    (store) => void store.replaceAll([], "12", { mayGoBack: true }),
+  ];
+  for (const way of ways) {
+    const store = new Store<Thing>();
+    store.replaceAll([], "10");
+    const waiting = store.reached("12", { signal: live });
+    store.advanceTo("11");
+    strictEqual(await isDone(waiting), false);
+    way(store);
+    await waiting;
+  }
+});
+
+Deno.test("S6 Store.reached() lets a reader go on only when the change is in", async () => {
+  const store = new Store<Thing>();
+  store.replaceAll([], "10");
+  const seen = store.reached("12", { signal: live }).then(() => store.find("default/a"));
+  store.set(thing("a", { version: 12 }));
+  strictEqual((await seen)?.metadata.resourceVersion, "12");
+});
+
+Deno.test("Store.reached() is at once for what is there, or can't be ordered; not before a list", async () => {
+  const store = new Store<Thing>();
+  const early = store.reached("5", { signal: live });
+  strictEqual(await isDone(early), false);
+  store.replaceAll([], "10");
+  await early;
+  await store.reached("9", { signal: live });
+  await store.reached("abc", { signal: live });
+});
+
+Deno.test("Store.reached() rejects with the signal's reason, and forgets who waited", async () => {
+  const store = new Store<Thing>();
+  store.replaceAll([], "10");
+  const stop = new AbortController();
+  const waiting = store.reached("12", stop);
+  stop.abort("enough");
+  await rejects(waiting, (reason) => reason === "enough");
+});
+
+Deno.test("Store.addIndexers() files what is there, now and later, as an index from the start would", () => {
+  const byNote = (object: Thing) => [object.spec?.note ?? ""];
+  const byTag = (object: Thing) => object.spec?.tags ?? [];
+  const step = fc.record({
+    name: fc.constantFrom("a", "b", "c"),
+    note: fc.constantFrom("n", "m"),
+    tags: fc.uniqueArray(fc.constantFrom("s", "t")),
+    isRemoval: fc.boolean(),
+  });
+  fc.assert(fc.property(fc.array(step), fc.nat(10), (steps, addAt) => {
+    const from = new Store<Thing>({ indexers: { byNote, byTag } });
+    const later = new Store<Thing>({ indexers: { byNote } });
+    steps.forEach(({ name, isRemoval, ...rest }, at) => {
+      if (at === addAt) later.addIndexers({ byTag, byNote });
+      for (const store of [from, later]) {
+        const object = thing(name, { version: at + 1, ...rest });
+        if (isRemoval) store.remove(object);
+        else store.set(object);
+      }
+    });
+    later.addIndexers({ byTag });
+    for (const index of ["byNote", "byTag"]) {
+      const values = [...from.indexValues(index)].sort();
+      deepStrictEqual([...later.indexValues(index)].sort(), values);
+      for (const value of values) {
+        const names = (store: Store<Thing>) =>
+          store.byIndex(index, value).map(({ metadata }) => metadata.name).sort();
+        deepStrictEqual(names(later), names(from));
+      }
+    }
+  }));
+});
+
+Deno.test("Store.addIndexers() refuses a second function under a name", () => {
+  const store = new Store<Thing>({ indexers: { note: () => ["1"] } });
+  throws(() => store.addIndexers({ note: () => ["2"] }), AssertionError);
+});
