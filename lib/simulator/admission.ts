@@ -89,7 +89,11 @@ export function checkTypes(object: JsonObject, { type, version }: Resource): voi
 }
 
 /** `object` without unknown fields and null members, with defaults. */
-export function normalize(object: JsonObject, { type, version }: Resource): JsonObject {
+export function normalize(
+  object: JsonObject,
+  { type, version }: Resource,
+  options: { readonly isApplied: boolean },
+): JsonObject {
   let result: JsonObject = {
     ...object,
     metadata: cleanMetadata(objectOf(object.metadata), type.kind),
@@ -98,7 +102,10 @@ export function normalize(object: JsonObject, { type, version }: Resource): Json
   if (version.schema !== undefined) {
     result = version.schema.prune(result);
     // Built-in kinds have defaults that OpenAPI does not tell: their rules add them.
-    if (type.isCustom) result = version.schema.applyDefaults(result);
+    if (type.isCustom) {
+      // What apply merged keeps its nulls: they were applied as values, and are judged as such.
+      result = version.schema.applyDefaults(result, { keepsNulls: options.isApplied });
+    }
   }
   return type.rules.defaults === undefined ? result : type.rules.defaults(result);
 }

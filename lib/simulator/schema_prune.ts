@@ -109,9 +109,24 @@ class Pruner {
   }
 }
 
+/** Options of {@linkcode defaultObject}. */
+export interface DefaultOptions {
+  /**
+   * Leaves `null`s that have no default. The server drops them from what create and update send,
+   * but not from the result of a server-side apply's merge, which validation then refuses.
+   *
+   * @default {false}
+   */
+  readonly keepsNulls?: boolean;
+}
+
 /** `object` with defaults, and without `null`s where `schema` has no use for them. */
-export function defaultObject(object: JsonObject, schema: SchemaNode): JsonObject {
-  const value = withDefaults(object, schema);
+export function defaultObject(
+  object: JsonObject,
+  schema: SchemaNode,
+  { keepsNulls = false }: DefaultOptions = {},
+): JsonObject {
+  const value = withDefaults(object, schema, keepsNulls);
   return isJsonObject(value) ? value : object;
 }
 
@@ -119,10 +134,11 @@ export function defaultObject(object: JsonObject, schema: SchemaNode): JsonObjec
  * `value` with defaults filled in, from the outside in: a default may itself lack defaulted
  * members.
  */
-function withDefaults(value: Json, schema: SchemaNode): Json {
+function withDefaults(value: Json, schema: SchemaNode, keepsNulls: boolean): Json {
   if (Array.isArray(value)) {
     const items = schema.items;
-    return items === undefined ? value : mapItems(value, (item) => withDefaults(item, items));
+    if (items === undefined) return value;
+    return mapItems(value, (item) => withDefaults(item, items, keepsNulls));
   }
   if (!isJsonObject(value)) return value;
 
@@ -130,14 +146,16 @@ function withDefaults(value: Json, schema: SchemaNode): Json {
     const memberSchema = schema.member(key);
     if (memberSchema === undefined) return member;
     // A null that is no value of its own means "not set", as in a Go struct.
-    if (member === null && !memberSchema.nullable) return undefined;
-    return withDefaults(member, memberSchema);
+    if (member === null && !memberSchema.nullable) {
+      return keepsNulls && memberSchema.default === undefined ? null : undefined;
+    }
+    return withDefaults(member, memberSchema, keepsNulls);
   });
   let result: JsonObject | undefined;
   for (const [name, property] of schema.propertiesWithDefault) {
     if (memberOf(filled, name) !== undefined) continue;
     result ??= { ...filled };
-    setMember(result, name, withDefaults(property.default ?? null, property));
+    setMember(result, name, withDefaults(property.default ?? null, property, keepsNulls));
   }
   return result ?? filled;
 }

@@ -16,7 +16,7 @@ import type { FieldError } from "./field_errors.ts";
 import { SCHEMA_PATH, structuralErrors } from "./schema_check.ts";
 import { SchemaNode } from "./schema_node.ts";
 import { OBJECT_META } from "./object_meta.ts";
-import { defaultObject, type Pruned, pruneObject } from "./schema_prune.ts";
+import { defaultObject, type DefaultOptions, type Pruned, pruneObject } from "./schema_prune.ts";
 import { openApiErrors } from "./schema_validate.ts";
 
 /** A CustomResourceDefinition's schema is not structural, or a rule in it can't be compiled. */
@@ -142,12 +142,11 @@ export class StructuralSchema {
   }
 
   /**
-   * `object` with defaults, and without `null` where the schema has no use for it. The server does
-   * this to what create and update send, not to the result of a server-side apply's merge. A
-   * built-in object comes back as it is: its defaults depend on more than its schema.
+   * `object` with defaults, and without `null` where the schema has no use for it. A built-in object
+   * comes back as it is: its defaults depend on more than its schema.
    */
-  applyDefaults(object: JsonObject): JsonObject {
-    return this.isBuiltin ? object : defaultObject(object, this.root);
+  applyDefaults(object: JsonObject, options: DefaultOptions = {}): JsonObject {
+    return this.isBuiltin ? object : defaultObject(object, this.root, options);
   }
 
   /**

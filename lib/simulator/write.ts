@@ -99,10 +99,11 @@ export function createObject(
   }
   const name = nameFor(context, sent, write);
   if (type.isNamespaced) checkNamespace(context, namespace, resource, name);
-  let object = normalize(asNew(context, decoded, name, write), resource);
+  const isApplied = write.isApplied === true;
+  let object = normalize(asNew(context, decoded, name, write), resource, { isApplied });
   object = type.rules.complete?.(object, context) ?? object;
   validate(object, undefined, resource);
-  if (write.isApplied !== true) {
+  if (!isApplied) {
     object = withManagedFields(object, {
       previous: undefined,
       resource,
@@ -212,10 +213,11 @@ export function updateObject(
   checkIdentity(decoded, existing, update);
   checkUnknownFields(decoded, resource, update);
   checkTypes(decoded, resource);
-  let object = normalize(carriedOver(decoded, previous, update), resource);
+  const isApplied = update.isApplied === true;
+  let object = normalize(carriedOver(decoded, previous, update), resource, { isApplied });
   object = withGeneration(object, previous, resource);
   validate(object, previous, resource);
-  if (update.isApplied !== true) {
+  if (!isApplied) {
     object = withManagedFields(object, {
       previous,
       resource,

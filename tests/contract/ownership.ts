@@ -118,6 +118,63 @@ export const OWNERSHIP_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: "apply: null is a value, and is judged as one",
+    async run(api) {
+      const text = { type: "string" };
+      const properties = { a: text, b: { ...text, default: "x" }, c: { ...text, nullable: true } };
+      const schema = { type: "object", properties: { spec: { type: "object", properties } } };
+      await api.define({ versions: [{ ...VERSIONS[0], schema: { openAPIV3Schema: schema } }] });
+      const path = `${api.widgets("w")}?fieldManager=m`;
+      await api.refused(
+        api.send("PATCH", path, { body: api.widget("w", { a: null }), type: APPLY }),
+        { code: 422, reason: "Invalid", causes: [["FieldValueTypeInvalid", "spec.a"]] },
+      );
+      const { spec } = await api.done("PATCH", path, {
+        body: api.widget("w", { b: null, c: null }),
+        type: APPLY,
+      });
+      deepStrictEqual(spec, { b: "x", c: null });
+    },
+  },
+  {
+    name: "apply: kubectl takes over what it applied client-side, and nobody else does",
+    async run(api) {
+      await api.define();
+      const annotation = "kubectl.kubernetes.io/last-applied-configuration";
+      const applied = api.widget("w", { replicas: 1 });
+      await api.done("POST", `${api.widgets()}?fieldManager=kubectl-client-side-apply`, {
+        body: {
+          ...applied,
+          metadata: { name: "w", annotations: { [annotation]: JSON.stringify(applied) } },
+        },
+      });
+      const body = api.widget("w", { replicas: 2 });
+      await api.refused(
+        api.send("PATCH", `${api.widgets("w")}?fieldManager=other`, { body, type: APPLY }),
+        { code: 409, reason: "Conflict", causes: [["FieldManagerConflict", ".spec.replicas"]] },
+      );
+      const { spec, metadata } = await api.done(
+        "PATCH",
+        `${api.widgets("w")}?fieldManager=kubectl`,
+        { body, type: APPLY },
+      );
+      strictEqual(spec.replicas, 2);
+      strictEqual(JSON.parse(metadata.annotations[annotation]).spec.replicas, 2);
+      // What client-side apply did not apply is in nobody's way but its owner's.
+      await api.done("PATCH", `${api.widgets("w")}?fieldManager=third`, {
+        body: { spec: { mode: "x" } },
+        type: MERGE,
+      });
+      await api.refused(
+        api.send("PATCH", `${api.widgets("w")}?fieldManager=kubectl`, {
+          body: api.widget("w", { replicas: 2, mode: "y" }),
+          type: APPLY,
+        }),
+        { code: 409, reason: "Conflict", causes: [["FieldManagerConflict", ".spec.mode"]] },
+      );
+    },
+  },
+  {
     name: "patch: recorded strategic merge patches of a Deployment give the recorded objects",
     async run(api) {
       const path = api.path("deployments", "apps/v1");
