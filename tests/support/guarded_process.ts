@@ -18,14 +18,15 @@ export interface GuardedOptions {
 
 /**
  * The reader holds the pipe as descriptor 3 (a background job's stdin is not ours), the program has
- * none of it. `exec` makes the program take the
+ * none of it. It ignores what a terminal or a
+ * timeout sends to all of a group: the program may take its time to end by that, or hang in it. `exec` makes the program take the
  * shell's pid, so that our child is the program itself. A line instead of an end of file tells the
  * reader that the program was waited for, and that its pid may be another process' by now.
  */
 const GUARD = `
 log="$1"; shift; program=$$
 exec 3<&0
-{ read -r _ <&3 || kill -KILL "$program"; } >/dev/null 2>&1 &
+{ trap '' HUP INT TERM; read -r _ <&3 || kill -KILL "$program"; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null >>"$log" 2>&1
 `;
 
@@ -73,9 +74,14 @@ export class GuardedProcess implements AsyncDisposable {
   async #watch(): Promise<Deno.CommandStatus> {
     const status = await this.#child.status;
     this.#hasEnded = true;
-    const writer = this.#child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode("\n"));
-    await writer.close();
+    try {
+      const writer = this.#child.stdin.getWriter();
+      await writer.write(new TextEncoder().encode("\n"));
+      await writer.close();
+    } catch (error) {
+      // Ended before the shell had made its reader: nobody is there to be told.
+      if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+    }
     return status;
   }
 }
