@@ -21,7 +21,8 @@ export interface EvictOptions extends Required<ObjectPlace>, DeleteCallOptions {
  * Asks for a Pod's deletion in a way that respects its PodDisruptionBudgets.
  *
  * @throws {ApiError} With status 429, if a budget forbids it now: try again later. With
- * `isNotFound`, if there is none.
+ * `isNotFound`, if there is none; with `isConflict`, if a precondition does not hold, which the
+ * server says only after it has tried for about 10 s itself.
  *
  * @example What an eviction looks like to the server
  * ```ts

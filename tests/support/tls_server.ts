@@ -37,10 +37,14 @@ export interface TlsServer extends AsyncDisposable {
   readonly openConnections: number;
 }
 
-/** Starts a server with a certificate of `pki` that offers HTTP/2 as an API server does. */
+/**
+ * Starts a server with a certificate of `pki` that offers HTTP/2 as an API server does. It speaks
+ * HTTP/1.1 only: for a client that takes the offer, name the `protocols`.
+ */
 export async function startTlsServer(
   pki: TestPki,
   answer: (request: ServedRequest, response: ServerResponse) => void | Promise<void>,
+  { protocols = ["h2", "http/1.1"] }: { protocols?: string[] } = {},
 ): Promise<TlsServer> {
   const identity = await pki.issue({ commonName: "server" });
   const requests: ServedRequest[] = [];
@@ -52,7 +56,7 @@ export async function startTlsServer(
     ca: pki.caPem,
     requestCert: true,
     rejectUnauthorized: false,
-    ALPNProtocols: ["h2", "http/1.1"],
+    ALPNProtocols: protocols,
   }, async (incoming, response) => {
     const request = await readRequest(incoming);
     requests.push(request);
