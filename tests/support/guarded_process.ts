@@ -18,10 +18,10 @@ export interface GuardedOptions {
 
 /**
  * The reader holds the pipe as descriptor 3 (a background job's stdin is not ours), the program has
- * none of it. It ignores what a terminal or a
- * timeout sends to all of a group: the program may take its time to end by that, or hang in it. `exec` makes the program take the
- * shell's pid, so that our child is the program itself. A line instead of an end of file tells the
- * reader that the program was waited for, and that its pid may be another process' by now.
+ * none of it. The reader ignores what a terminal or a timeout sends to the whole group, since the
+ * program may hang while it ends by that. `exec` makes the program take the shell's pid, so that our
+ * child is the program itself. A line instead of an end of file tells the reader that the program
+ * was waited for, and that its pid may be another process' by now.
  */
 const GUARD = `
 log="$1"; shift; program=$$
