@@ -80,6 +80,7 @@ export * from "./client/table_client.ts";
 export * from "./client/transport.ts";
 
 // cache: following a kind
+export * from "./cache/budget.ts";
 export * from "./cache/list_watch.ts";
 export { type Indexers, type IndexFn } from "./cache/indexer.ts";
 export { reflect, type ReflectOptions } from "./cache/reflector.ts";
