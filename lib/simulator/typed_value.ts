@@ -165,28 +165,22 @@ class Comparer {
     if (old !== undefined && value !== undefined && jsonEqual(old, value)) return;
     if (old === undefined) level.add("added", element);
     else if (value === undefined) level.add("removed", element);
-    if (this.#isLeaf(old, value, schema)) {
-      if (old !== undefined && value !== undefined) level.add("modified", element);
-      return;
-    }
-    const isList = Array.isArray(value) || Array.isArray(old);
-    level.below(
-      element,
-      isList && schema !== undefined
-        ? this.#lists(listOf(old), listOf(value), schema)
-        : this.maps(mapOf(old), mapOf(value), schema),
-    );
-  }
-
-  /** A change from an empty container to an empty one is told of the container itself. */
-  #isLeaf(old: Json | undefined, value: Json | undefined, schema: SchemaNode | undefined): boolean {
     const shapes = [old, value]
       .filter((each) => each !== undefined && each !== null)
       .map((each) => shapeOf({ value: each ?? null, schema }));
-    const isSame = shapes.every((shape) => shape === shapes[0]);
-    const [shape] = shapes;
-    if (!isSame || shape === undefined || shape === "scalar" || shape === "atomic") return true;
-    return [old, value].every((each) => sizeOf(each) === 0);
+    const isSameShape = shapes.every((shape) => shape === shapes[0]);
+    const isLeaf = shapes.every((shape) => shape === "scalar" || shape === "atomic") ||
+      // A change from an empty container to an empty one is told of the container itself.
+      (sizeOf(old) === 0 && sizeOf(value) === 0);
+    const isChanged = old !== undefined && value !== undefined;
+    if (isChanged && (isLeaf || !isSameShape)) level.add("modified", element);
+    if (isLeaf) return;
+    level.below(
+      element,
+      shapes.includes("list") && schema !== undefined
+        ? this.#lists(listOf(old), listOf(value), schema)
+        : this.maps(mapOf(old), mapOf(value), schema),
+    );
   }
 
   /** Compares the items of two keyed lists; their order does not count. */

@@ -95,6 +95,27 @@ Deno.test("trackUpdate() keeps status and spec apart", () => {
   deepStrictEqual(track({ before, after }).length, 1);
 });
 
+Deno.test("trackUpdate() tells a free value that changes its shape, with all that was in it", () => {
+  const schema = StructuralSchema.compile({
+    type: "object",
+    properties: { spec: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+  });
+  const owners = (from: JsonObject, to: JsonObject) => {
+    const first = object(from);
+    const before = stored(first, track({ schema, after: first, manager: "a" }));
+    return track({ schema, before, after: object(to), manager: "b" })
+      .map(({ manager, fieldsV1 }) => [manager, fieldsV1]);
+  };
+  deepStrictEqual(owners({ q: { r: { t: 1 } } }, { q: 1 }), [
+    ["a", { "f:spec": {} }],
+    ["b", { "f:spec": { "f:q": {} } }],
+  ]);
+  deepStrictEqual(owners({ q: [1] }, { q: { t: 1 } }), [
+    ["a", { "f:spec": {} }],
+    ["b", { "f:spec": { "f:q": { ".": {}, "f:t": {} } } }],
+  ]);
+});
+
 Deno.test("trackUpdate() leaves an object without entries alone, and resets by [{}]", () => {
   deepStrictEqual(track({ before: object({ a: "1" }), after: object({ a: "2" }) }), []);
   const first = object({ a: "1" });
