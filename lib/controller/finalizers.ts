@@ -1,0 +1,150 @@
+/**
+ * Cleaning up before an object goes: adds, honours and removes a finalizer.
+ *
+ * @module
+ */
+
+import type { Patch } from "../client/patch.ts";
+import { ApiError, isConflict, isNotFound } from "../core/errors.ts";
+import {
+  finalizerAddition,
+  finalizerRemoval,
+  hasFinalizer,
+  isDeleting,
+} from "../core/finalizers.ts";
+import type { KubeObject } from "../core/objects.ts";
+import { type ReconcileResult, SETTLED } from "./reconciler.ts";
+
+/** All that is needed of a client. A `ResourceClient` fits. */
+export interface FinalizerClient<T extends KubeObject> {
+  /** The live object. */
+  get(options: { name: string; namespace?: string; signal: AbortSignal }): Promise<T>;
+  /** Changes it. */
+  patch(
+    options: { name: string; namespace?: string; patch: Patch<KubeObject>; signal: AbortSignal },
+  ): Promise<T>;
+}
+
+/** Looks at the live object before giving up, if others keep changing its finalizers. */
+const REMOVALS_MAX = 4;
+
+/** What the helpers here need. */
+export interface FinalizerOptions<T extends KubeObject> {
+  /** Does the requests. */
+  readonly client: FinalizerClient<T>;
+  /** A qualified name: `example.com/backup`. */
+  readonly finalizer: string;
+  /** Ends the requests. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes sure that `finalizer` is on `object`: to be called before anything is made that needs
+ * cleaning up. An object that is being deleted gets none.
+ *
+ * @returns The object as it is then: `object` itself if nothing was written.
+ * @throws {ApiError} With `isConflict` if the object has changed: its change leads to another look.
+ *   With `isNotFound` if it has gone.
+ */
+export async function ensureFinalizer<T extends KubeObject>(
+  object: T,
+  { client, finalizer, signal }: FinalizerOptions<T>,
+): Promise<T> {
+  const body = finalizerAddition(object, finalizer);
+  if (body === undefined) return object;
+  const patch: Patch<KubeObject> = { type: "merge", body };
+  return await client.patch({ ...placeOf(object), patch, signal });
+}
+
+/**
+ * Takes `finalizer` off `object`: to be called when everything is cleaned up. That the object has
+ * gone, or was made anew, or has no such finalizer any more, is as good.
+ *
+ * @throws {ApiError} What the requests throw, but for a missing object; and a conflict, if others
+ *   changed the finalizers again and again.
+ */
+export async function removeFinalizer<T extends KubeObject>(
+  object: T,
+  { client, finalizer, signal }: FinalizerOptions<T>,
+): Promise<void> {
+  const { uid } = object.metadata;
+  let current = object;
+  for (let attempt = 1;; attempt++) {
+    const body = current.metadata.uid === uid ? finalizerRemoval(current, finalizer) : undefined;
+    if (body === undefined) return;
+    try {
+      await client.patch({ ...placeOf(object), patch: { type: "json", body }, signal });
+      return;
+    } catch (error) {
+      if (isNotFound(error)) return;
+      if (!isTestFailure(error) || attempt >= REMOVALS_MAX) throw error;
+    }
+    try {
+      current = await client.get({ ...placeOf(object), signal });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      throw error;
+    }
+  }
+}
+
+/** What {@linkcode withFinalizer} does in the two halves of an object's life. */
+export interface FinalizedLife<T extends KubeObject> extends FinalizerOptions<T> {
+  /** The object wants to be: called with the finalizer on it. */
+  apply(object: T): Promise<ReconcileResult>;
+  /**
+   * The object is to go: cleans up. `settled` lets it go; `requeue` keeps it and looks again; what it
+   * throws keeps it too. May be called again after it settled, so it must do nothing twice.
+   */
+  cleanUp(object: T): Promise<ReconcileResult>;
+}
+
+/**
+ * One reconcile of an object with a finalizer: adds it, then applies; or cleans up, then removes it.
+ *
+ * @example
+ * ```ts
+ * import { deepStrictEqual } from "node:assert/strict";
+ * import { SETTLED } from "./reconciler.ts";
+ *
+ * const metadata = { name: "a", uid: "1", resourceVersion: "7", creationTimestamp: "" };
+ * const object = { apiVersion: "example.com/v1", kind: "Backup", metadata };
+ * const steps: string[] = [];
+ * await withFinalizer(object, {
+ *   client: { // client.resource(BACKUPS)
+ *     get: () => Promise.resolve(object),
+ *     patch: ({ patch }) => Promise.resolve(void steps.push(patch.type)).then(() => object),
+ *   },
+ *   finalizer: "example.com/backup",
+ *   apply: () => Promise.resolve(void steps.push("apply")).then(() => SETTLED),
+ *   cleanUp: () => Promise.resolve(SETTLED),
+ *   signal: new AbortController().signal,
+ * });
+ * deepStrictEqual(steps, ["merge", "apply"]);
+ * ```
+ */
+export async function withFinalizer<T extends KubeObject>(
+  object: T,
+  life: FinalizedLife<T>,
+): Promise<ReconcileResult> {
+  if (!isDeleting(object)) return await life.apply(await ensureFinalizer(object, life));
+  if (!hasFinalizer(object, life.finalizer)) return SETTLED; // others keep it
+  const result = await life.cleanUp(object);
+  if (result.type === "settled") await removeFinalizer(object, life);
+  return result;
+}
+
+/**
+ * A JSON patch whose test failed is answered with 422, as is one that makes no sense; a write that
+ * came between with 409.
+ */
+function isTestFailure(error: unknown): boolean {
+  return isConflict(error) || (error instanceof ApiError && error.status === 422);
+}
+
+function placeOf({ metadata: { name, namespace } }: KubeObject): {
+  name: string;
+  namespace?: string;
+} {
+  return { name, ...(namespace === undefined ? {} : { namespace }) };
+}
