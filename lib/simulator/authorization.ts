@@ -9,12 +9,19 @@ import type { UserInfo } from "./request.ts";
 
 /** What is to be done, as access reviews name it. */
 export interface AccessAttributes {
+  /** In Kubernetes' terms: `get`, `list`, `watch`, `create`, … */
   readonly verb: string;
+  /** `""` for the core group. */
   readonly group: string;
+  /** Absent in reviews that do not say. */
   readonly version?: string;
+  /** Plural name. */
   readonly resource: string;
+  /** `""` or absent for the object itself. */
   readonly subresource?: string;
+  /** `""` or absent for all namespaces, and for cluster-scoped kinds. */
   readonly namespace?: string;
+  /** `""` or absent where no single object is meant. */
   readonly name?: string;
 }
 

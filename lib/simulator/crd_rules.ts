@@ -7,7 +7,7 @@
 
 import { isJsonObject, jsonEqual, type JsonObject } from "../core/json.ts";
 import { objectAt, objectOf, objectsAt, stringAt, stringsAt } from "./api_object.ts";
-import { type FieldError, invalidField, requiredField } from "./field_errors.ts";
+import { type FieldError, invalidField, requiredField, unsupportedField } from "./field_errors.ts";
 import { withDefaults } from "./pod_defaults.ts";
 import { SchemaError, StructuralSchema } from "./structural_schema.ts";
 
@@ -43,6 +43,7 @@ export function crdErrors(object: JsonObject, previous: JsonObject | undefined):
   const spec = objectAt(object, "spec");
   return [
     ...identityErrors(object, spec),
+    ...conversionErrors(spec),
     ...versionErrors(objectsAt(spec, "versions")),
     ...(previous === undefined ? [] : changeErrors(object, previous)),
   ];
@@ -65,6 +66,17 @@ function identityErrors(object: JsonObject, spec: JsonObject): FieldError[] {
   const annotation = stringAt(object, "metadata", "annotations", APPROVED_ANNOTATION);
   if (isProtected) errors.push(...approvalErrors(annotation));
   return errors;
+}
+
+/**
+ * Conversion webhooks are not called here, so a definition that wants one is refused: serving its
+ * versions unconverted would be a lie. The real server accepts it.
+ */
+function conversionErrors(spec: JsonObject): FieldError[] {
+  const strategy = stringAt(spec, "conversion", "strategy");
+  return strategy === "None"
+    ? []
+    : [unsupportedField("spec.conversion.strategy", strategy, ["None"])];
 }
 
 function approvalErrors(annotation: string): FieldError[] {

@@ -17,6 +17,7 @@ import { type Logger, silentLogger } from "../core/log.ts";
 
 /** What is served: {@linkcode ApiServer} fits, and so does anything that wraps its fetch. */
 export interface RequestHandler {
+  /** Answers one request; the body of a watch goes on. */
   fetch(input: string, init: RequestInit): Promise<Response>;
 }
 
@@ -36,6 +37,7 @@ export interface HttpFrontOptions {
 
 /** A running front; disposing of it ends its connections. */
 export interface HttpFront extends AsyncDisposable {
+  /** The port that it listens on. */
   readonly port: number;
   /** `http://127.0.0.1:port`, or `https` with TLS. */
   readonly url: string;

@@ -217,19 +217,16 @@ function finalizerErrors(finalizers: readonly string[]): FieldError[] {
 }
 
 function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
-  const errors = owners.flatMap((owner, index) => {
-    const at = `metadata.ownerReferences`;
-    return ["apiVersion", "kind", "name", "uid"].flatMap((member) =>
-      stringAt(owner, member) !== ""
-        ? []
-        : member === "apiVersion"
-        ? [invalidField(`${at}.apiVersion`, "", "version must not be empty")]
-        : [invalidField(`${at}.${member}`, "", `must not be empty`)].map((error) => ({
-          ...error,
-          field: index >= 0 ? error.field : at,
-        }))
-    );
-  });
+  const errors = owners.flatMap((owner) =>
+    ["apiVersion", "kind", "name", "uid"].filter((member) => stringAt(owner, member) === "").map(
+      (member) =>
+        invalidField(
+          `metadata.ownerReferences.${member}`,
+          "",
+          member === "apiVersion" ? "version must not be empty" : "must not be empty",
+        ),
+    )
+  );
   const controllers = owners.filter((owner) => owner.controller === true);
   if (controllers.length > 1) {
     const [first, second] = controllers.map((owner) =>

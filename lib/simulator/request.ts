@@ -39,8 +39,11 @@ export interface Target {
 
 /** Who asks. */
 export interface UserInfo {
+  /** Name, as RBAC subjects of kind User have it. */
   readonly username: string;
+  /** Tells apart users that had the same name at different times. */
   readonly uid?: string;
+  /** As RBAC subjects of kind Group have them. */
   readonly groups: readonly string[];
 }
 

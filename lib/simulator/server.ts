@@ -43,6 +43,7 @@ import { seededUuid } from "./sim_clock.ts";
 import { RequestStatistics } from "./statistics.ts";
 import { Storage } from "./storage.ts";
 import { WatchSet } from "./watch.ts";
+import { type WorkloadOptions, Workloads } from "./workloads.ts";
 
 /** What a server is made of. */
 export interface ApiServerOptions {
@@ -65,6 +66,12 @@ export interface ApiServerOptions {
    * @default 0, at the end of the request
    */
   readonly controllerDelayMs?: number;
+  /**
+   * Stand-ins for the Deployment and ReplicaSet controllers and, if told when Pods are ready, for a
+   * kubelet.
+   * @default none: nothing follows from a Deployment
+   */
+  readonly workloads?: WorkloadOptions;
   /**
    * Milliseconds until a new CustomResourceDefinition is established.
    * @default 0, at the end of the request
@@ -110,10 +117,9 @@ export const ADMIN: UserInfo = deepFreeze({
 export class ApiServer implements AsyncDisposable {
   /** Objects, revision and history. For tests and weather; change it by requests. */
   readonly storage: Storage;
-  /** The served kinds. */
-  readonly registry: Registry;
   /** What was asked of this server. */
   readonly statistics: RequestStatistics = new RequestStatistics();
+  readonly #registry: Registry;
   readonly #context: ServerContext;
   readonly #watches = new WatchSet();
   readonly #background: Background;
@@ -126,12 +132,12 @@ export class ApiServer implements AsyncDisposable {
     this.storage = new Storage(
       options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit },
     );
-    this.registry = new Registry(builtinResources());
+    this.#registry = new Registry(builtinResources());
     this.#background = new Background(clock);
     this.#users = options.users;
     this.#context = {
       storage: this.storage,
-      registry: this.registry,
+      registry: this.#registry,
       background: this.#background,
       clock,
       random,
@@ -146,6 +152,7 @@ export class ApiServer implements AsyncDisposable {
         delayMs: options.establishDelayMs ?? 0,
         cutWatches: (table) => void this.#watches.cut({ table }),
       }),
+      ...(options.workloads === undefined ? [] : [new Workloads(this.#context, options.workloads)]),
     ];
     this.storage.listen((change) => {
       for (const controller of this.#controllers) controller.onChange(change);
@@ -198,11 +205,6 @@ export class ApiServer implements AsyncDisposable {
     return this.#watches.cut(options);
   }
 
-  /** Adds a controller of the control plane, such as the workload stand-ins. */
-  addController(make: (context: ServerContext) => ServerController): void {
-    this.#controllers.push(make(this.#context));
-  }
-
   /** Ends all watches and drops work that waits; throws if a controller had failed. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watches.close();
@@ -244,11 +246,11 @@ export class ApiServer implements AsyncDisposable {
       const reply = target === undefined
         ? this.#other(authenticated, route.type === "other" ? route.parts : [])
         : await this.#resource(authenticated, target);
-      this.statistics.record(request, target, reply.status);
+      this.statistics.record(agentOf(request.headers), target);
       return reply;
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      this.statistics.record(request, target, error.status.code);
+      this.statistics.record(agentOf(request.headers), target);
       return jsonReply(error.status.code, JSON.stringify(error.status));
     }
   }
@@ -258,7 +260,7 @@ export class ApiServer implements AsyncDisposable {
     // A group that is not served is no path at all.
     const isKnown = group === ""
       ? version === "v1"
-      : this.registry.groups().some((each) => each.group === group);
+      : this.#registry.groups().some((each) => each.group === group);
     if (!isKnown) return textReply(404, "404 page not found\n");
     return handleResource(
       {
@@ -275,9 +277,9 @@ export class ApiServer implements AsyncDisposable {
     const [root = ""] = parts;
     if (PROBES.has(root)) return probeReply(root, request.query);
     if (root === "version") return jsonReply(200, VERSION);
-    const documented = root === "openapi" ? openApiReply(this.registry, parts) : undefined;
+    const documented = root === "openapi" ? openApiReply(this.#registry, parts) : undefined;
     if (documented !== undefined) return documented;
-    return discover(this.registry, parts, request.headers) ??
+    return discover(this.#registry, parts, request.headers) ??
       textReply(404, "404 page not found\n");
   }
 
@@ -289,6 +291,11 @@ export class ApiServer implements AsyncDisposable {
     if (user === undefined) throw unauthorized();
     return user;
   }
+}
+
+/** The user agent before its first slash. */
+function agentOf(headers: Headers): string {
+  return (headers.get("user-agent") ?? "").split("/")[0] || "unknown";
 }
 
 const PROBES = new Set(["healthz", "livez", "readyz"]);

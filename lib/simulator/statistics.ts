@@ -5,14 +5,17 @@
  * @module
  */
 
-import type { ApiRequest, Target } from "./request.ts";
-
 /** One kind of request that was seen. */
 export interface SeenRequest {
+  /** In Kubernetes' terms: `get`, `list`, `watch`, `create`, … */
   readonly verb: string;
+  /** `""` for the core group. */
   readonly group: string;
+  /** Plural name. */
   readonly resource: string;
+  /** `""` for the object itself. */
   readonly subresource: string;
+  /** `""` for all namespaces, and for cluster-scoped kinds. */
   readonly namespace: string;
 }
 
@@ -58,16 +61,14 @@ export class RequestStatistics {
     this.#requests = 0;
   }
 
-  /** Counts one request. `target` is absent for requests about no resource. */
-  record(request: ApiRequest, target: Target | undefined, _status: number): void {
+  /** Counts one request of `agent`. `target` is absent for requests about no resource. */
+  record(agent: string, target: SeenRequest | undefined): void {
     this.#requests++;
     if (target === undefined) return;
     const { verb, group, resource, subresource, namespace } = target;
     const seen: SeenRequest = { verb, group, resource, subresource, namespace };
     const id = JSON.stringify(Object.values(seen));
     if (!this.#seen.has(id)) this.#seen.set(id, seen);
-    if (!WRITES.has(verb)) return;
-    const agent = (request.headers.get("user-agent") ?? "").split("/")[0] || "unknown";
-    this.#writes.set(agent, (this.#writes.get(agent) ?? 0) + 1);
+    if (WRITES.has(verb)) this.#writes.set(agent, (this.#writes.get(agent) ?? 0) + 1);
   }
 }

@@ -15,10 +15,13 @@ import type { ApiObject } from "./api_object.ts";
 
 /** One write. */
 export interface StoredChange {
+  /** The write's number: its object's resourceVersion. */
   readonly revision: number;
+  /** As watches tell it. */
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   /** The table's name, such as `apps/deployments`. */
   readonly table: string;
+  /** The object's place in its table. */
   readonly key: ObjectKey;
   /** The new state; of a deletion, the last one under the deletion's own revision. */
   readonly object: ApiObject;

@@ -59,7 +59,7 @@ export interface WorkloadOptions {
   readonly delayMs?: number;
 }
 
-/** The stand-ins; add it with `server.addController((context) => new Workloads(context, …))`. */
+/** The stand-ins; a server's option `workloads` switches them on. */
 export class Workloads implements ServerController {
   readonly #context: ServerContext;
   readonly #readyAfterMs: number | undefined;

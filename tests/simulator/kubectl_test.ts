@@ -9,7 +9,6 @@ import { realClock } from "../../lib/core/clock.ts";
 import { type HttpFront, serveHttp } from "../../lib/simulator/http_front.ts";
 import { ApiServer } from "../../lib/simulator/server.ts";
 import { seededRandom } from "../../lib/simulator/sim_clock.ts";
-import { Workloads } from "../../lib/simulator/workloads.ts";
 import { kubectl, needsKubectl } from "../support/kubectl.ts";
 import { createPki } from "../support/pki.ts";
 
@@ -74,8 +73,8 @@ async function stage(): Promise<Stage> {
   const dir = await Deno.makeTempDir({ prefix: "kubectl-" });
   const pki = await createPki("kubectl tests");
   const leaf = await pki.issue({ commonName: "simulator", hosts: ["127.0.0.1"] });
-  const server = new ApiServer({ clock: realClock, random: seededRandom(1) });
-  server.addController((context) => new Workloads(context, { readyAfterMs: 10 }));
+  const workloads = { readyAfterMs: 10 };
+  const server = new ApiServer({ clock: realClock, random: seededRandom(1), workloads });
   const front = serveHttp({ handler: server, token: TOKEN, tls: leaf });
   await Deno.writeTextFile(`${dir}/kubeconfig`, kubeconfigOf(front.url, pki.caPem));
   await Deno.writeTextFile(`${dir}/manifest.yaml`, MANIFEST);

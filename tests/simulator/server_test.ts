@@ -8,7 +8,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { ADMIN, ApiServer, type ApiServerOptions } from "../../lib/simulator/server.ts";
 import { seededRandom, SimClock } from "../../lib/simulator/sim_clock.ts";
-import { Workloads } from "../../lib/simulator/workloads.ts";
 import type { Json } from "../support/kube.ts";
 
 const SECRETS = "/api/v1/namespaces/default/secrets";
@@ -217,8 +216,7 @@ Deno.test("ApiServer.statistics counts writes by agent and what was asked for", 
 
 Deno.test("ApiServer gives the same answers for the same seed, byte for byte", async () => {
   const run = async () => {
-    await using stage = new Stage();
-    stage.server.addController((context) => new Workloads(context, { readyAfterMs: 500 }));
+    await using stage = new Stage({ workloads: { readyAfterMs: 500 } });
     let trace = "";
     const tell = async (response: Promise<Response>) => trace += await (await response).text();
     const watch = await stage.fetch("GET", "/api/v1/pods?watch=1&timeoutSeconds=30");
@@ -243,9 +241,8 @@ Deno.test("ApiServer gives the same answers for the same seed, byte for byte", a
   strictEqual(await run(), first);
 });
 
-Deno.test("Workloads roll to a new template and scale down", async () => {
-  await using stage = new Stage();
-  stage.server.addController((context) => new Workloads(context, { readyAfterMs: 1000 }));
+Deno.test("ApiServer with workloads rolls to a new template and scales down", async () => {
+  await using stage = new Stage({ workloads: { readyAfterMs: 1000 } });
   const path = "/apis/apps/v1/namespaces/default/deployments";
   const made = (image: string) => ({
     metadata: { name: "d" },
