@@ -173,6 +173,11 @@ export class SharedInformer<T extends KubeObject> {
     await this.#store.reached(resourceVersion, options);
   }
 
+  /** Waits for what the cache will have: see {@linkcode Store.until}. */
+  async until(claim: () => boolean, options: { signal: AbortSignal }): Promise<void> {
+    await this.#store.until(claim, options);
+  }
+
   /** True once the first list is in the store and all handlers present then were told it. */
   get hasSynced(): boolean {
     return this.#synced.isOpen;

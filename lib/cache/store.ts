@@ -30,7 +30,7 @@ import {
 } from "../core/objects.ts";
 import { approximateBytes } from "./budget.ts";
 import { type IndexedSlot, Indexer, type Indexers } from "./indexer.ts";
-import { hasReached, VersionWaiters } from "./version_waiters.ts";
+import { hasReached, StoreWaiters } from "./store_waiters.ts";
 
 /** One difference between two states of a store. */
 export type StoreChange<T> =
@@ -120,7 +120,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
   readonly #keepManagedFields: boolean;
   readonly #measuresBytes: boolean;
   readonly #log: Logger;
-  readonly #waiters = new VersionWaiters();
+  readonly #waiters = new StoreWaiters();
   #resourceVersion = "";
   #bytes = 0;
   #lists = 0;
@@ -156,8 +156,15 @@ export class Store<T extends KubeObject> implements Lister<T> {
    * Rejects with `signal.reason`. Has no limit of its own.
    */
   async reached(resourceVersion: string, { signal }: { signal: AbortSignal }): Promise<void> {
-    if (hasReached(this.#resourceVersion, resourceVersion)) return;
-    await this.#waiters.wait(resourceVersion, { signal });
+    await this.until(() => hasReached(this.#resourceVersion, resourceVersion), { signal });
+  }
+
+  /**
+   * Resolves once `claim`, about what this store has, holds. Rejects with `signal.reason`. `claim` is
+   * pure, quick and never throws.
+   */
+  async until(claim: () => boolean, { signal }: { signal: AbortSignal }): Promise<void> {
+    if (!claim()) await this.#waiters.wait(claim, { signal });
   }
 
   /** See {@linkcode Lister.resourceVersion}. */
@@ -290,10 +297,9 @@ export class Store<T extends KubeObject> implements Lister<T> {
     }
   }
 
-  /** Those who wait go on in a later turn, when the change that brought this is in too. */
   #moveTo(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
-    this.#waiters.advanced(resourceVersion);
+    this.#waiters.changing();
   }
 
   #put(
@@ -302,6 +308,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
     { changes, initial }: { changes: StoreChange<T>[]; initial: boolean },
   ): void {
     this.#all = undefined;
+    this.#waiters.changing();
     const slot = this.#slots.get(key);
     this.#bytes += bytes - (slot?.bytes ?? 0);
     if (slot === undefined) {
@@ -324,6 +331,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
 
   #drop(key: ObjectKey, slot: Slot<T>): void {
     this.#all = undefined;
+    this.#waiters.changing();
     this.#bytes -= slot.bytes;
     this.#slots.delete(key);
     this.#indexer.remove(slot);

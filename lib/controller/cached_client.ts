@@ -77,12 +77,14 @@ export type CacheOptions<T extends KubeObject> = Omit<CacheDeclaration<T>, "kind
  * using handle = cached.declare(CONFIG_MAPS, { scope: { namespaces: ["default"] } });
  *
  * const stop = new AbortController();
- * const running = caches.run(stop);
- * await handle.synced(stop);
+ * const { signal } = stop;
+ * const running = caches.run({ signal });
+ * await handle.synced({ signal });
  * const configMaps = cached.resource(CONFIG_MAPS);
- * const place = { name: "a", namespace: "default", signal: stop.signal };
- * await configMaps.create({ metadata: { name: "a", namespace: "default" } }, stop);
- * strictEqual((await configMaps.find(place))?.metadata.name, "a"); // from the cache, surely
+ * const place = { name: "a", namespace: "default" };
+ * await configMaps.create({ metadata: place }, { signal });
+ * const found = await configMaps.find({ ...place, signal }); // from the cache, surely
+ * strictEqual(found?.metadata.name, "a");
  * stop.abort();
  * await running;
  * ```

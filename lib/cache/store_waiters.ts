@@ -1,5 +1,5 @@
 /**
- * Waiting until a cache has reached a version: how reads see one's own writes.
+ * Waiting for what a cache will have: how reads see one's own writes.
  *
  * @module
  */
@@ -25,13 +25,14 @@ export function hasReached(reached: string, written: string): boolean {
   return compareResourceVersions(reached, written) >= 0;
 }
 
-/** Those who wait for versions of one store. */
-export class VersionWaiters {
-  readonly #waiting = new Set<{ readonly version: string; readonly latch: Latch }>();
+/** Those who wait for something to become true of one store. */
+export class StoreWaiters {
+  readonly #waiting = new Set<{ readonly claim: () => boolean; readonly latch: Latch }>();
+  #isLookDue = false;
 
-  /** Resolves once {@linkcode VersionWaiters.advanced} told this version or a newer one. */
-  async wait(version: string, { signal }: { signal: AbortSignal }): Promise<void> {
-    const waiter = { version, latch: latch() };
+  /** Resolves once `claim` holds, which is looked at after each change of the store. */
+  async wait(claim: () => boolean, { signal }: { signal: AbortSignal }): Promise<void> {
+    const waiter = { claim, latch: latch() };
     this.#waiting.add(waiter);
     try {
       await waiter.latch.wait({ signal });
@@ -40,10 +41,18 @@ export class VersionWaiters {
     }
   }
 
-  /** The store is at `version` now. Costs nothing while nobody waits. */
-  advanced(version: string): void {
-    for (const waiter of this.#waiting) {
-      if (hasReached(version, waiter.version)) waiter.latch.open();
-    }
+  /**
+   * The store changes. Claims are looked at when the change is whole, which is when the code that
+   * makes it has returned. Costs nothing while nobody waits.
+   */
+  changing(): void {
+    if (this.#waiting.size === 0 || this.#isLookDue) return;
+    this.#isLookDue = true;
+    queueMicrotask(() => this.#look());
+  }
+
+  #look(): void {
+    this.#isLookDue = false;
+    for (const { claim, latch } of this.#waiting) if (claim()) latch.open();
   }
 }
