@@ -86,7 +86,7 @@ function mergeObjects(
   schema: StrategicSchema | undefined,
 ): JsonObject {
   const directive = patch[PATCH];
-  if (directive === "replace") return objectOf(withoutDirectives(without(patch, PATCH)));
+  if (directive === "replace") return objectOf(asItStands(patch));
   if (directive === "delete") return {};
   if (directive !== undefined) {
     throw new PatchError("malformed", `Unknown patch type: ${JSON.stringify(directive)}`);
@@ -119,7 +119,7 @@ function mergeValues(
   if (Array.isArray(original) && Array.isArray(patch)) {
     return mergeLists(original, patch, schema);
   }
-  return withoutDirectives(patch);
+  return newMember(patch);
 }
 
 /**
@@ -193,7 +193,7 @@ function mergeLists(
   patch: Json[],
   schema: StrategicSchema | undefined,
 ): Json[] {
-  if (schema?.patchStrategies.includes("merge") !== true) return patch.map(withoutDirectives);
+  if (schema?.patchStrategies.includes("merge") !== true) return patch.map(asItStands);
   const hasObjects = [...original, ...patch].some(isJsonObject);
   const key = schema.patchMergeKey;
   if (!hasObjects) {
@@ -211,7 +211,7 @@ function mergeLists(
     const at = merged.findIndex((old) => sameKey(old, object, key));
     const old = merged[at];
     if (isJsonObject(old)) merged[at] = mergeObjects(old, object, schema.items);
-    else merged.push(withoutDirectives(object));
+    else merged.push(asItStands(object));
   }
   return inOrder(merged, { order: special.patch, originalOrder: special.original, key });
 }
@@ -291,19 +291,32 @@ function sameKey(a: Json, b: Json, key: string): boolean {
   return isJsonObject(a) && isJsonObject(b) && jsonEqual(a[key], b[key]);
 }
 
-/** A new value as it is stored: directives and nulls have nothing to act on and go. */
-function withoutDirectives(value: Json): Json {
+/** The value of a member that is new: there is nothing for its directives to act on, so they go. */
+function newMember(value: Json): Json {
   if (Array.isArray(value)) {
-    return value
-      .filter((item) => !(isJsonObject(item) && item[PATCH] !== undefined))
-      .map(withoutDirectives);
+    return value.filter((item) => !(isJsonObject(item) && item[PATCH] !== undefined)).map(
+      newMember,
+    );
   }
+  return strippedMembers(value, newMember);
+}
+
+/**
+ * A value that is taken as it stands. The server leaves directives inside of it, which then are
+ * unknown fields and go: an item that was to be deleted stays, without its directive.
+ */
+function asItStands(value: Json): Json {
+  return Array.isArray(value) ? value.map(asItStands) : strippedMembers(value, asItStands);
+}
+
+/** The members that are no directives and not null, changed by `change`. */
+function strippedMembers(value: Json, change: (member: Json) => Json): Json {
   if (!isJsonObject(value)) return value;
   const result: JsonObject = {};
   for (const [key, member] of Object.entries(value)) {
     const isDirective = key === PATCH || key === RETAIN_KEYS || key.startsWith(DELETE_PREFIX) ||
       key.startsWith(ORDER_PREFIX);
-    if (!isDirective && member !== null) setMember(result, key, withoutDirectives(member));
+    if (!isDirective && member !== null) setMember(result, key, change(member));
   }
   return result;
 }
@@ -311,12 +324,6 @@ function withoutDirectives(value: Json): Json {
 /** True if `values` has an equal of `item`. */
 function includes(values: readonly Json[], item: Json): boolean {
   return values.some((value) => jsonEqual(value, item));
-}
-
-/** The members of `object` but `key`. */
-function without(object: JsonObject, key: string): JsonObject {
-  const { [key]: _gone, ...rest } = object;
-  return rest;
 }
 
 /** `value`, or an empty object if it is none. */

@@ -79,6 +79,27 @@ Deno.test("applyStrategicPatch() is idempotent on lists by key and by value", ()
   deepStrictEqual(applyStrategicPatch(once, patch, SCHEMA), once);
 });
 
+Deno.test("applyStrategicPatch() strips directives from what is new, as the server does", () => {
+  // A new member: items that were to be deleted are not there.
+  deepStrictEqual(
+    applyStrategicPatch(
+      {},
+      { byName: [{ name: "a", $patch: "delete" }, { name: "b", v: null, w: { $retainKeys: [] } }] },
+      SCHEMA,
+    ),
+    { byName: [{ name: "b", w: {} }] },
+  );
+  // A new item of a list is taken as it stands.
+  deepStrictEqual(
+    applyStrategicPatch(
+      { byName: [] },
+      { byName: [{ name: "b", v: [{ name: "a", $patch: "delete" }] }] },
+      SCHEMA,
+    ),
+    { byName: [{ name: "b", v: [{ name: "a" }] }] },
+  );
+});
+
 Deno.test("applyStrategicPatch() refuses what it can't understand", () => {
   const refused: [JsonObject, JsonObject, string][] = [
     [{}, { $patch: "merge" }, "malformed"],
