@@ -4,6 +4,10 @@
  * in order or left out. Unit tests hold the simulator's parts to them; the contract suite holds the
  * recordings, and the whole simulator, to the real server.
  *
+ * A recording holds requests and answers. When a newer server answers otherwise, the contract suite
+ * on the real server says which step differs, and the answer is corrected by hand after thought: the
+ * simulator follows the server, never the other way round.
+ *
  * @module
  */
 
