@@ -81,21 +81,26 @@ export * from "./client/transport.ts";
 
 // cache: following a kind
 export * from "./cache/budget.ts";
+export * from "./cache/informer_set.ts";
+export * from "./cache/kind_cache.ts";
 export * from "./cache/list_watch.ts";
 export { type Indexers, type IndexFn } from "./cache/indexer.ts";
 export { reflect, type ReflectOptions } from "./cache/reflector.ts";
 export { type ListReason, type ReflectorVerb } from "./cache/recovery.ts";
 export * from "./cache/reflector_health.ts";
+export * from "./cache/scope.ts";
 export * from "./cache/shared_informer.ts";
 export { type Lister, Store, type StoreChange, type StoreOptions } from "./cache/store.ts";
 
 // controller: from changes to reconciles
+export * from "./controller/cached_client.ts";
 export * from "./controller/controller.ts";
 export * from "./controller/enqueue.ts";
 export * from "./controller/mappers.ts";
 export * from "./controller/predicates.ts";
 export * from "./controller/reconciler.ts";
 export * from "./controller/workqueue.ts";
+export * from "./controller/write_log.ts";
 
 // services: beside the reconcile
 export * from "./services/event_recorder.ts";
