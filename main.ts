@@ -9,13 +9,14 @@
 import { EXIT, type Host } from "./lib/cli/command.ts";
 import { buildInfo } from "./lib/cli/build_info.ts";
 import { main } from "./lib/cli/main.ts";
+import { ownPermissions } from "./lib/cli/sandbox.ts";
 import { realClock, realRandom, realUuid } from "./lib/core/clock.ts";
 
 /**
  * An abort on the first SIGTERM or SIGINT; a second one exits at once. Installed before anything
  * else: as PID 1 the kernel delivers no signal that nobody listens to (field case P1).
  */
-function stopSignal(): AbortSignal {
+export function stopSignal(): AbortSignal {
   const stop = new AbortController();
   const onSignal = () => {
     if (stop.signal.aborted) Deno.exit(EXIT.failure);
@@ -36,7 +37,8 @@ function writer(stream: { writeSync(bytes: Uint8Array): number }): (text: string
   };
 }
 
-function realHost(signal: AbortSignal): Host {
+/** The real process. */
+export function realHost(signal: AbortSignal): Host {
   return {
     environment: Deno.env,
     stdout: writer(Deno.stdout),
@@ -51,6 +53,9 @@ function realHost(signal: AbortSignal): Host {
     random: realRandom,
     uuid: realUuid,
     build: buildInfo(),
+    // The build bundles this module apart and puts the bundle's name here.
+    operatorWorker: new URL("./lib/cli/operator_worker.ts", import.meta.url),
+    permissions: ownPermissions,
   };
 }
 

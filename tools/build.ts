@@ -14,6 +14,7 @@
 // deno-lint-ignore-file no-console -- a tool of the terminal
 
 import { fileURLToPath } from "node:url";
+import { PERMISSION_BROKER_VARIABLE } from "../lib/cli/sandbox.ts";
 import { CONFIG_VARIABLES } from "../lib/client/config.ts";
 import configuration from "../deno.json" with { type: "json" };
 
@@ -39,7 +40,9 @@ const CLI_PERMISSIONS = [
 const IMAGE_PERMISSIONS = [
   "--allow-net",
   "--allow-read=/var/run/secrets,/run/secrets,/etc/foo-operator,/tmp",
-  `--allow-env=${[...CONFIG_VARIABLES, "POD_NAME", "HOSTNAME", "NO_COLOR"].join(",")}`,
+  `--allow-env=${
+    [...CONFIG_VARIABLES, PERMISSION_BROKER_VARIABLE, "POD_NAME", "HOSTNAME", "NO_COLOR"].join(",")
+  }`,
 ];
 
 /** The binary can't be built; the message is one sentence that says why and what to do. */
@@ -59,7 +62,10 @@ export interface BuildOptions {
   readonly permissions: readonly string[];
   /** What `OUTPUT version` must print. */
   readonly version: string;
-  /** More modules for the binary, such as the worker's entry; bundled apart. */
+  /**
+   * Entry modules of workers, as full paths; bundled apart. The main module names each by a URL
+   * relative to itself, which the build replaces by that of the bundle.
+   */
   readonly workers?: readonly string[];
 }
 
@@ -80,7 +86,11 @@ export async function build(options: BuildOptions): Promise<BuildResult> {
   try {
     const entry = await bundle(options.main, work);
     const workers = [];
-    for (const worker of options.workers ?? []) workers.push(await bundle(worker, work));
+    for (const worker of options.workers ?? []) {
+      const path = await bundle(worker, work);
+      await pointTo(path, { entry, named: relativeTo(options.main, worker) });
+      workers.push(path);
+    }
     const empty = `${work}/empty.js`;
     await Deno.writeTextFile(empty, "export {};\n");
     const base = await compile(options.compiler, empty, `${work}/base`, []);
@@ -116,6 +126,32 @@ async function bundle(module: string, folder: string): Promise<string> {
   ]);
   if (!success) throw new BuildError(`Cannot bundle ${module}: ${lastError(text)}`);
   return output;
+}
+
+/**
+ * Has the bundle at `entry` start the worker's bundle at `path`. `deno bundle` leaves
+ * `new URL("./worker.ts", import.meta.url)` as it was written, which names a source.
+ */
+async function pointTo(
+  path: string,
+  { entry, named }: { entry: string; named: string },
+): Promise<void> {
+  const text = await Deno.readTextFile(entry);
+  const parts = text.split(JSON.stringify(named));
+  if (parts.length !== 2) {
+    throw new BuildError(
+      `Cannot build: the main module names its worker "${named}" ${
+        parts.length - 1
+      } times, not once`,
+    );
+  }
+  const name = `./${path.slice(path.lastIndexOf("/") + 1)}`;
+  await Deno.writeTextFile(entry, parts.join(JSON.stringify(name)));
+}
+
+/** The path of `module`, in the same folder as `main` or below it, as `main` would import it. */
+function relativeTo(main: string, module: string): string {
+  return `./${module.slice(main.lastIndexOf("/") + 1)}`;
 }
 
 async function compile(
@@ -216,6 +252,7 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const { binaryBytes, baseBytes } = await build({
       main: `${ROOT}main.ts`,
+      workers: [`${ROOT}lib/cli/operator_worker.ts`],
       output,
       compiler: Deno.env.get("DENO_FOR_COMPILE") ?? Deno.execPath(),
       permissions: args.includes("--image") ? IMAGE_PERMISSIONS : CLI_PERMISSIONS,

@@ -8,6 +8,7 @@ import type { Environment } from "../client/proxy.ts";
 import type { Clock, Random } from "../core/clock.ts";
 import type { Redactor } from "../core/redact.ts";
 import type { FlagDefinitions, Flags } from "./flags.ts";
+import type { OwnPermissions } from "./sandbox.ts";
 
 /** The process, as `main.ts` makes it of the real one and tests of literals. */
 export interface Host {
@@ -28,6 +29,10 @@ export interface Host {
   readonly random: Random;
   readonly uuid: () => string;
   readonly build: BuildInfo;
+  /** Module that an operator's worker runs: `operator_worker.ts`. */
+  readonly operatorWorker: URL;
+  /** What the process may do. */
+  readonly permissions: OwnPermissions;
 }
 
 /** What runs. */

@@ -4,12 +4,12 @@
  * @module
  */
 
-import { loadConfig } from "../client/config.ts";
-import type { Credential, CredentialSource } from "../client/connection.ts";
+import { loadConfig, type ResolvedConfig } from "../client/config.ts";
 import { GRACE_PERIOD_MS } from "../controller/controller.ts";
+import type { Logger } from "../core/log.ts";
 import { LOG_FORMATS, LOG_LEVELS, type OpenLog, openLog } from "../core/log_sink.ts";
-import type { Redactor } from "../core/redact.ts";
 import { type OperatorSettings, runOperator } from "../foo/operator.ts";
+import type { LogSettings } from "./broker_messages.ts";
 import { type Command, EXIT, type Host, type Invocation } from "./command.ts";
 import {
   durationMs,
@@ -19,7 +19,10 @@ import {
   UsageError,
   wholeNumber,
 } from "./flags.ts";
+import { grantsFor } from "./grants.ts";
 import { PROGRAM } from "./help.ts";
+import { refusePermissionBroker, runSandboxed } from "./sandbox.ts";
+import { rememberingSecrets } from "./secrets.ts";
 
 /** Flags about the API server, shared with other subcommands that talk to one. */
 export const CONNECTION_FLAGS: FlagDefinitions = {
@@ -68,6 +71,12 @@ const WORKERS_MAX = 256;
 /** Longest instance name in an Event, in characters; the API's limit is 128 bytes. */
 const INSTANCE_MAX_CHARS = 128;
 
+/**
+ * What a stop may take beyond the grace period of running work, in milliseconds: the last events are
+ * sent in that time. More means that something hangs.
+ */
+const STOP_MARGIN_MS = 30_000;
+
 /** Runs the operator until it is told to stop. */
 export const RUN: Command = {
   name: "run",
@@ -93,6 +102,10 @@ export const RUN: Command = {
       value: "DURATION",
       help: "Look at every Foo this often, also without a change, e.g. 10m (default: 0, never)",
     },
+    "no-sandbox": {
+      type: "switch",
+      help: "Run the operator with all permissions of the program, for debuggers",
+    },
     ...LOG_FLAGS,
   },
   examples: [
@@ -108,32 +121,57 @@ export const RUN: Command = {
   ],
   async run(invocation, host) {
     const { flags, redactor } = invocation;
+    refusePermissionBroker(host.environment);
     const settings = settingsOf(flags, host);
     using log = logOf(invocation, host);
-    const { environment, terminals, clock, random, uuid, signal } = host;
-    await using config = await loadConfig({
-      kubeconfig: flags.text("kubeconfig"),
-      context: flags.text("context"),
-      master: flags.text("master"),
-      environment,
-      userAgent: `${PROGRAM}/${host.build.version} (${host.build.platform})`,
-      stdinIsTerminal: terminals.stdin,
-      uuid,
-      clock,
-      log: log.logger,
-      signal,
-    });
+    await using config = await loadConfigOf(invocation, { host, log: log.logger });
     log.logger.info("Starting", { version: host.build.version, configuration: config.origin });
-    await runOperator({ ...settings, connection: config.connection }, {
-      credentials: rememberingSecrets(config.credentials, redactor),
-      clock,
-      random,
-      uuid,
-      log: log.logger,
-    }, { signal });
+    const run = { ...settings, connection: config.connection };
+    const credentials = rememberingSecrets(config.credentials, redactor);
+    if (flags.isSet("no-sandbox")) {
+      const { clock, random, uuid, signal } = host;
+      log.logger.warn("Running without a sandbox: the operator may do all that this program may");
+      await runOperator(run, { credentials, clock, random, uuid, log: log.logger }, { signal });
+    } else {
+      await runSandboxed({
+        entry: host.operatorWorker,
+        grants: grantsFor({ ...config, listen: [] }),
+        start: { settings: run, log: logSettingsOf(flags, host) },
+        permissions: host.permissions,
+        credentials,
+        writeLog: host.stderr,
+        redactor,
+        clock: host.clock,
+        stopLimitMs: settings.gracePeriodMs + STOP_MARGIN_MS,
+      }, { signal: host.signal });
+    }
     return EXIT.ok;
   },
 };
+
+/**
+ * The configuration that the flags of {@linkcode CONNECTION_FLAGS} ask for. Dispose of it last.
+ *
+ * @throws {ConfigError} If there is none, or it can't be used.
+ */
+export function loadConfigOf(
+  { flags }: Pick<Invocation, "flags">,
+  { host, log }: { host: Host; log: Logger },
+): Promise<ResolvedConfig> {
+  const { environment, terminals, clock, uuid, signal, build } = host;
+  return loadConfig({
+    kubeconfig: flags.text("kubeconfig"),
+    context: flags.text("context"),
+    master: flags.text("master"),
+    environment,
+    userAgent: `${PROGRAM}/${build.version} (${build.platform})`,
+    stdinIsTerminal: terminals.stdin,
+    uuid,
+    clock,
+    log,
+    signal,
+  });
+}
 
 /**
  * What the flags say of the operator's settings.
@@ -170,34 +208,30 @@ export function settingsOf(flags: Flags, { environment }: Pick<Host, "environmen
  * @throws {UsageError} If a value makes no sense.
  */
 export function logOf({ flags, redactor }: Invocation, host: Host): OpenLog {
-  const isTerminal = host.terminals.stderr;
   return openLog({
-    level: oneOf(flags.text("log-level") ?? "info", { flag: "log-level", choices: LOG_LEVELS }),
-    format: oneOf(flags.text("log-format") ?? (isTerminal ? "text" : "json"), {
-      flag: "log-format",
-      choices: LOG_FORMATS,
-    }),
-    color: isTerminal && !host.environment.get("NO_COLOR"),
+    ...logSettingsOf(flags, host),
     write: host.stderr,
     redactor,
     clock: host.clock,
   });
 }
 
-/** `source`, with `redactor` told of every secret that it gives (field case P8). */
-export function rememberingSecrets(source: CredentialSource, redactor: Redactor): CredentialSource {
-  let generation = -1;
-  const remember = (credential: Credential): Credential => {
-    if (credential.generation !== generation) {
-      generation = credential.generation;
-      redactor.remember(credential.token);
-      redactor.remember(credential.basic?.password);
-      redactor.remember(credential.clientCertificate?.keyPem);
-    }
-    return credential;
-  };
+/**
+ * How the flags want logs written, in this thread or another.
+ *
+ * @throws {UsageError} If a value makes no sense.
+ */
+export function logSettingsOf(
+  flags: Flags,
+  { terminals, environment }: Pick<Host, "terminals" | "environment">,
+): LogSettings {
+  const isTerminal = terminals.stderr;
   return {
-    current: async (options) => remember(await source.current(options)),
-    refresh: async (generation, options) => remember(await source.refresh(generation, options)),
+    level: oneOf(flags.text("log-level") ?? "info", { flag: "log-level", choices: LOG_LEVELS }),
+    format: oneOf(flags.text("log-format") ?? (isTerminal ? "text" : "json"), {
+      flag: "log-format",
+      choices: LOG_FORMATS,
+    }),
+    color: isTerminal && !environment.get("NO_COLOR"),
   };
 }

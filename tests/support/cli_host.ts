@@ -34,6 +34,8 @@ export function cliHost(options: Partial<Host> = {}): { host: Host; printed: Pri
     random: () => 0,
     uuid: () => "00000000-0000-4000-8000-000000000000",
     build: { version: "1.2.3", deno: "2.9.6", platform: "linux/x86_64" },
+    operatorWorker: new URL("../../lib/cli/operator_worker.ts", import.meta.url),
+    permissions: { state: () => Promise.resolve("all"), drop: () => Promise.resolve() },
     ...options,
   };
   return { host, printed };
