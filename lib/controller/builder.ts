@@ -17,6 +17,7 @@ import type { Logger } from "../core/log.ts";
 import type { KubeObject, ObjectKey } from "../core/objects.ts";
 import { defaultRateLimiter, type RateLimiter } from "../core/rate_limiter.ts";
 import { runTogether, type Task } from "../core/tasks.ts";
+import type { EventInput } from "../services/event_recorder.ts";
 import { Controller } from "./controller.ts";
 import type { ControllerObserver } from "./controller_options.ts";
 import { enqueueChanges, specChanged } from "./enqueue.ts";
@@ -132,6 +133,11 @@ export interface ControllerParts {
   readonly queueObserver?: WorkqueueObserver;
   /** Told of each error of predicates and mappers. @default none */
   readonly onMapError?: (error: unknown) => void;
+  /**
+   * Writes a Warning on an object whose reconciles cause each other. An `EventRecorder` fits.
+   * @default none
+   */
+  readonly recorder?: { record(event: EventInput): void };
 }
 
 /** A controller as a part of a manager. */
@@ -191,11 +197,13 @@ export function buildController<T extends KubeObject>(
   const { resetsBackoff = specChanged } = description;
   const own = connect(kind, { ...description, mapper: toSelf, resetsBackoff }, watchParts);
   const handlers = [own, ...watches.map((watch) => watch.connect(watchParts))];
-  const controller = makeController(name, { description, parts, queue, handlers });
+  const { lister } = informers.of(kind, selection === undefined ? {} : { selection });
+  const telling = { ...parts, observer: tellingObserver(kind, lister, parts) };
+  const controller = makeController(name, { description, parts: telling, queue, handlers });
   return {
     name,
     queue,
-    lister: informers.of(kind, selection === undefined ? {} : { selection }).lister,
+    lister,
     async run({ signal }) {
       const tasks: Record<string, Task> = { controller: (signal) => controller.run({ signal }) };
       for (const source of external) {
@@ -211,7 +219,7 @@ export function buildController<T extends KubeObject>(
       }
       await runTogether(tasks, { signal });
     },
-    health: () => healthOf(queue),
+    health: () => healthOf(queue, controller),
   };
 }
 
@@ -262,9 +270,43 @@ function connect<T extends KubeObject>(
   });
 }
 
-function healthOf(queue: Workqueue<ObjectKey>): HealthReport {
+/** The observer given, which also has hot loops written on their objects. */
+function tellingObserver<T extends KubeObject>(
+  { gvk }: KindDefinition<T>,
+  lister: Lister<T>,
+  { observer, recorder }: ControllerParts,
+): ControllerObserver {
+  return {
+    started: (event) => observer?.started(event),
+    reconcileStarted: (event) => observer?.reconcileStarted(event),
+    reconcileEnded: (event) => observer?.reconcileEnded(event),
+    keyStuck: (event) => observer?.keyStuck?.(event),
+    hotLoopFound(event) {
+      const metadata = lister.find(event.key)?.metadata;
+      if (metadata !== undefined) recorder?.record(hotLoopEvent({ gvk, metadata }, event));
+      observer?.hotLoopFound?.(event);
+    },
+  };
+}
+
+function hotLoopEvent(
+  regarding: EventInput["regarding"],
+  { controller, runs, delayMs }: { controller: string; runs: number; delayMs: number },
+): EventInput {
+  return {
+    regarding,
+    type: "Warning",
+    reason: "HotLoop",
+    action: "Reconcile",
+    note:
+      `${runs} reconciles by ${controller} in a row caused each other: it, or another controller ` +
+      `that undoes its work, writes at each look. Slowed to one in ${delayMs / 1000} s`,
+  };
+}
+
+function healthOf(queue: Workqueue<ObjectKey>, { slowedKeys }: Controller): HealthReport {
   const { depth, delayed } = queue;
   const running = queue.running().length;
   const longestRunningMs = Math.round(queue.longestRunningMs);
-  return { isHealthy: true, details: { depth, delayed, running, longestRunningMs } };
+  return { isHealthy: true, details: { depth, delayed, running, longestRunningMs, slowedKeys } };
 }

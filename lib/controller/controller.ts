@@ -5,6 +5,7 @@
  * - It starts no reconcile before every cache and handler it waits for has seen the initial state.
  * - No key is reconciled twice at once, and one that fails, hangs or throws stops no other: each
  *   ending is caught, counted, logged in one line and answered as {@linkcode Reconciler} says.
+ * - A key whose reconciles cause each other is slowed and told of (`hot_loop.ts`).
  * - When its signal aborts it takes no new key, lets running reconciles end within the grace period,
  *   and then ends itself, whatever they do.
  *
@@ -25,6 +26,7 @@ import {
   RECONCILE_DEADLINE_MS,
   WORKERS_DEFAULT,
 } from "./controller_options.ts";
+import { type HotLoop, HotLoopDetector } from "./hot_loop.ts";
 import { runWithinLimits } from "./limits.ts";
 import { assertResult, failureReason, logOutcome, type ReconcileOutcome } from "./outcome.ts";
 import { describeReasons } from "./reasons.ts";
@@ -105,15 +107,26 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #log: Logger;
 
+  readonly #hotLoops: HotLoopDetector;
+
   /** Only stores. */
   constructor(options: ControllerOptions) {
     this.#options = options;
     this.#log = withFields(options.log, { controller: options.name });
+    this.#hotLoops = new HotLoopDetector({
+      clock: options.clock,
+      onFound: (loop) => this.#hotLoopFound(loop),
+    });
   }
 
   /** Name in logs and metrics. */
   get name(): string {
     return this.#options.name;
+  }
+
+  /** Keys that are slowed since their reconciles seem to cause each other: for a gauge. */
+  get slowedKeys(): number {
+    return this.#hotLoops.slowed;
   }
 
   /**
@@ -186,7 +199,16 @@ export class Controller {
       }
       using item = await this.#options.queue.take({ signal: stop });
       if (item === undefined || stop.aborted) return;
+      const putOffMs = this.#hotLoops.putOffMs(item.key, item.reasons);
+      if (putOffMs > 0) {
+        const { key, priority } = item;
+        const reason = { type: "hot-loop", source: this.name } as const;
+        this.#options.queue.addAfter(key, putOffMs, { priority, reason });
+        quickRuns += 1;
+        continue;
+      }
       const durationMs = await this.#reconcile(item, stop);
+      this.#hotLoops.ended(item.key);
       quickRuns = durationMs < QUICK_RUN_MS ? quickRuns + 1 : 0;
     }
   }
@@ -269,6 +291,16 @@ export class Controller {
           }),
       },
     );
+  }
+
+  #hotLoopFound({ key, runs, delayMs }: HotLoop): void {
+    const { name: controller, observer } = this.#options;
+    this.#log.warn("Reconciles of a key cause each other, and are slowed", {
+      ...splitKey(key),
+      runs,
+      delayMs,
+    });
+    this.#tell(() => observer?.hotLoopFound?.({ controller, key, runs, delayMs }));
   }
 
   #tell(hook: () => void): void {

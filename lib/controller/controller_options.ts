@@ -7,6 +7,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { Logger } from "../core/log.ts";
 import type { ObjectKey } from "../core/objects.ts";
+import type { HotLoop } from "./hot_loop.ts";
 import type { ReconcileOutcome } from "./outcome.ts";
 import type { Priority } from "./ready_keys.ts";
 import type { Reason } from "./reasons.ts";
@@ -64,6 +65,8 @@ export interface ControllerObserver {
   ): void;
   /** A reconcile runs for `forMs` already; told once for each. */
   keyStuck?(event: { controller: string; key: ObjectKey; forMs: number }): void;
+  /** Reconciles of a key cause each other; told once for each such loop. For counting and an Event. */
+  hotLoopFound?(event: HotLoop & { controller: string }): void;
 }
 
 /** What a `Controller` is made of. */
