@@ -60,24 +60,31 @@ export * from "./core/timestamps.ts";
 export * from "./core/watch_event.ts";
 
 // client: the API server
+export * from "./client/api_catalog.ts";
 export * from "./client/client.ts";
 export * from "./client/config.ts";
 export { type AccessedHost } from "./client/config_route.ts";
 export * from "./client/connection.ts";
 export { type LocalFiles } from "./client/credentials.ts";
 export { type DeadlineLimits } from "./client/deadlines.ts";
+export * from "./client/discovery.ts";
+export * from "./client/dynamic_client.ts";
 export * from "./client/kinds.ts";
 export * from "./client/patch.ts";
 export { type Environment } from "./client/proxy.ts";
 export { type RateLimit } from "./client/request_throttle.ts";
 export * from "./client/open_transport.ts";
 export * from "./client/pods.ts";
+export * from "./client/read_modify_write.ts";
 export * from "./client/resource_client.ts";
 export * from "./client/resource_options.ts";
 export * from "./client/rest.ts";
+export * from "./client/scheme.ts";
+export * from "./client/selectors.ts";
 export * from "./client/subresource_client.ts";
 export * from "./client/table_client.ts";
 export * from "./client/transport.ts";
+export * from "./client/user_agent.ts";
 
 // cache: following a kind
 export * from "./cache/budget.ts";

@@ -164,15 +164,13 @@ ${rows.join("\n")}
 
 /** The types of objects. */
 export function typesText(kinds: readonly NamedKind[], server: string): string {
-  const classes = [...new Set(kinds.map(({ source }) => source))].sort();
   const types = kinds.map((each) =>
     `/** \`${apiVersion(each)}\` ${each.kind}. */
-export type ${each.type} = BuiltIn<${each.source}>;
+export type ${each.type} = BuiltIn<"${each.source}">;
 `
   );
   return header("The types of built-in kinds' objects.", server) +
-    `import type { ${classes.join(", ")} } from "@kubernetes/client-node";
-import type { BuiltIn } from "./kind_definition.ts";
+    `import type { BuiltIn } from "./kind_definition.ts";
 
 ${types.join("")}`;
 }

@@ -18,32 +18,43 @@ export interface ApiSubresource {
   readonly name: string;
   /** Kind of what is sent and answered; absent if the server does not say. */
   readonly gvk?: GroupVersionKind;
+  /** What can be done with it: `get`, `update`, … */
   readonly verbs: readonly string[];
 }
 
 /** A kind that is served in one version, with its names and what can be done with it. */
 export interface ApiResource {
+  /** Group, version and kind of its objects. */
   readonly gvk: GroupVersionKind;
+  /** As in the path: `deployments`. */
   readonly plural: string;
+  /** `deployment`; `""` if the server does not say. */
   readonly singular: string;
+  /** Whether its objects have a namespace. */
   readonly scope: Scope;
+  /** What can be done with it: `get`, `list`, `watch`, … */
   readonly verbs: readonly string[];
+  /** What people call it: `deploy`. */
   readonly shortNames: readonly string[];
   /** Groups of kinds, as `all`. */
   readonly categories: readonly string[];
+  /** What is below its objects: `status`, `scale`. */
   readonly subresources: readonly ApiSubresource[];
 }
 
 /** One version of a group. */
 export interface ApiVersion {
+  /** As in the path: `v1beta1`. */
   readonly version: string;
   /** True if the server could not ask the one that serves it: `resources` may be old or missing. */
   readonly isStale: boolean;
+  /** The kinds that are served in it. */
   readonly resources: readonly ApiResource[];
 }
 
 /** One group. The core group's name is `""`. */
 export interface ApiGroup {
+  /** As in the path: `apps`. */
   readonly name: string;
   /** The preferred one first. */
   readonly versions: readonly ApiVersion[];
@@ -75,7 +86,8 @@ export function parseAggregated(value: unknown): ApiGroup[] | undefined {
   });
 }
 
-type GroupVersion = Omit<GroupVersionKind, "kind">;
+/** Group and version that serve something. */
+export type GroupVersion = Omit<GroupVersionKind, "kind">;
 
 function aggregatedResource(fields: Fields, served: GroupVersion): ApiResource[] {
   const subresources = objectsOf(fields["subresources"]).map((each) => ({

@@ -6,208 +6,139 @@
  * @module
  */
 
-import type {
-  CoreV1Event,
-  EventsV1Event,
-  ResourceV1ResourceClaim,
-  V1APIService,
-  V1CertificateSigningRequest,
-  V1ClusterRole,
-  V1ClusterRoleBinding,
-  V1ComponentStatus,
-  V1ConfigMap,
-  V1ControllerRevision,
-  V1CronJob,
-  V1CSIDriver,
-  V1CSINode,
-  V1CSIStorageCapacity,
-  V1CustomResourceDefinition,
-  V1DaemonSet,
-  V1Deployment,
-  V1DeviceClass,
-  V1Endpoints,
-  V1EndpointSlice,
-  V1FlowSchema,
-  V1HorizontalPodAutoscaler,
-  V1Ingress,
-  V1IngressClass,
-  V1IPAddress,
-  V1Job,
-  V1Lease,
-  V1LimitRange,
-  V1LocalSubjectAccessReview,
-  V1MutatingAdmissionPolicy,
-  V1MutatingAdmissionPolicyBinding,
-  V1MutatingWebhookConfiguration,
-  V1Namespace,
-  V1NetworkPolicy,
-  V1Node,
-  V1PersistentVolume,
-  V1PersistentVolumeClaim,
-  V1Pod,
-  V1PodDisruptionBudget,
-  V1PodTemplate,
-  V1PriorityClass,
-  V1PriorityLevelConfiguration,
-  V1ReplicaSet,
-  V1ReplicationController,
-  V1ResourceClaimTemplate,
-  V1ResourceQuota,
-  V1ResourceSlice,
-  V1Role,
-  V1RoleBinding,
-  V1RuntimeClass,
-  V1Secret,
-  V1SelfSubjectAccessReview,
-  V1SelfSubjectReview,
-  V1SelfSubjectRulesReview,
-  V1Service,
-  V1ServiceAccount,
-  V1ServiceCIDR,
-  V1StatefulSet,
-  V1StorageClass,
-  V1SubjectAccessReview,
-  V1TokenReview,
-  V1ValidatingAdmissionPolicy,
-  V1ValidatingAdmissionPolicyBinding,
-  V1ValidatingWebhookConfiguration,
-  V1VolumeAttachment,
-  V1VolumeAttributesClass,
-  V2HorizontalPodAutoscaler,
-} from "@kubernetes/client-node";
 import type { BuiltIn } from "./kind_definition.ts";
 
 /** `v1` ComponentStatus. */
-export type ComponentStatus = BuiltIn<V1ComponentStatus>;
+export type ComponentStatus = BuiltIn<"V1ComponentStatus">;
 /** `v1` ConfigMap. */
-export type ConfigMap = BuiltIn<V1ConfigMap>;
+export type ConfigMap = BuiltIn<"V1ConfigMap">;
 /** `v1` Endpoints. */
-export type Endpoints = BuiltIn<V1Endpoints>;
+export type Endpoints = BuiltIn<"V1Endpoints">;
 /** `v1` Event. */
-export type CoreEvent = BuiltIn<CoreV1Event>;
+export type CoreEvent = BuiltIn<"CoreV1Event">;
 /** `v1` LimitRange. */
-export type LimitRange = BuiltIn<V1LimitRange>;
+export type LimitRange = BuiltIn<"V1LimitRange">;
 /** `v1` Namespace. */
-export type Namespace = BuiltIn<V1Namespace>;
+export type Namespace = BuiltIn<"V1Namespace">;
 /** `v1` Node. */
-export type Node = BuiltIn<V1Node>;
+export type Node = BuiltIn<"V1Node">;
 /** `v1` PersistentVolumeClaim. */
-export type PersistentVolumeClaim = BuiltIn<V1PersistentVolumeClaim>;
+export type PersistentVolumeClaim = BuiltIn<"V1PersistentVolumeClaim">;
 /** `v1` PersistentVolume. */
-export type PersistentVolume = BuiltIn<V1PersistentVolume>;
+export type PersistentVolume = BuiltIn<"V1PersistentVolume">;
 /** `v1` Pod. */
-export type Pod = BuiltIn<V1Pod>;
+export type Pod = BuiltIn<"V1Pod">;
 /** `v1` PodTemplate. */
-export type PodTemplate = BuiltIn<V1PodTemplate>;
+export type PodTemplate = BuiltIn<"V1PodTemplate">;
 /** `v1` ReplicationController. */
-export type ReplicationController = BuiltIn<V1ReplicationController>;
+export type ReplicationController = BuiltIn<"V1ReplicationController">;
 /** `v1` ResourceQuota. */
-export type ResourceQuota = BuiltIn<V1ResourceQuota>;
+export type ResourceQuota = BuiltIn<"V1ResourceQuota">;
 /** `v1` Secret. */
-export type Secret = BuiltIn<V1Secret>;
+export type Secret = BuiltIn<"V1Secret">;
 /** `v1` ServiceAccount. */
-export type ServiceAccount = BuiltIn<V1ServiceAccount>;
+export type ServiceAccount = BuiltIn<"V1ServiceAccount">;
 /** `v1` Service. */
-export type Service = BuiltIn<V1Service>;
+export type Service = BuiltIn<"V1Service">;
 /** `apiregistration.k8s.io/v1` APIService. */
-export type APIService = BuiltIn<V1APIService>;
+export type APIService = BuiltIn<"V1APIService">;
 /** `apps/v1` ControllerRevision. */
-export type ControllerRevision = BuiltIn<V1ControllerRevision>;
+export type ControllerRevision = BuiltIn<"V1ControllerRevision">;
 /** `apps/v1` DaemonSet. */
-export type DaemonSet = BuiltIn<V1DaemonSet>;
+export type DaemonSet = BuiltIn<"V1DaemonSet">;
 /** `apps/v1` Deployment. */
-export type Deployment = BuiltIn<V1Deployment>;
+export type Deployment = BuiltIn<"V1Deployment">;
 /** `apps/v1` ReplicaSet. */
-export type ReplicaSet = BuiltIn<V1ReplicaSet>;
+export type ReplicaSet = BuiltIn<"V1ReplicaSet">;
 /** `apps/v1` StatefulSet. */
-export type StatefulSet = BuiltIn<V1StatefulSet>;
+export type StatefulSet = BuiltIn<"V1StatefulSet">;
 /** `events.k8s.io/v1` Event. */
-export type Event = BuiltIn<EventsV1Event>;
+export type Event = BuiltIn<"EventsV1Event">;
 /** `authentication.k8s.io/v1` SelfSubjectReview. */
-export type SelfSubjectReview = BuiltIn<V1SelfSubjectReview>;
+export type SelfSubjectReview = BuiltIn<"V1SelfSubjectReview">;
 /** `authentication.k8s.io/v1` TokenReview. */
-export type TokenReview = BuiltIn<V1TokenReview>;
+export type TokenReview = BuiltIn<"V1TokenReview">;
 /** `authorization.k8s.io/v1` LocalSubjectAccessReview. */
-export type LocalSubjectAccessReview = BuiltIn<V1LocalSubjectAccessReview>;
+export type LocalSubjectAccessReview = BuiltIn<"V1LocalSubjectAccessReview">;
 /** `authorization.k8s.io/v1` SelfSubjectAccessReview. */
-export type SelfSubjectAccessReview = BuiltIn<V1SelfSubjectAccessReview>;
+export type SelfSubjectAccessReview = BuiltIn<"V1SelfSubjectAccessReview">;
 /** `authorization.k8s.io/v1` SelfSubjectRulesReview. */
-export type SelfSubjectRulesReview = BuiltIn<V1SelfSubjectRulesReview>;
+export type SelfSubjectRulesReview = BuiltIn<"V1SelfSubjectRulesReview">;
 /** `authorization.k8s.io/v1` SubjectAccessReview. */
-export type SubjectAccessReview = BuiltIn<V1SubjectAccessReview>;
+export type SubjectAccessReview = BuiltIn<"V1SubjectAccessReview">;
 /** `autoscaling/v2` HorizontalPodAutoscaler. */
-export type HorizontalPodAutoscaler = BuiltIn<V2HorizontalPodAutoscaler>;
+export type HorizontalPodAutoscaler = BuiltIn<"V2HorizontalPodAutoscaler">;
 /** `autoscaling/v1` HorizontalPodAutoscaler. */
-export type HorizontalPodAutoscalerV1 = BuiltIn<V1HorizontalPodAutoscaler>;
+export type HorizontalPodAutoscalerV1 = BuiltIn<"V1HorizontalPodAutoscaler">;
 /** `batch/v1` CronJob. */
-export type CronJob = BuiltIn<V1CronJob>;
+export type CronJob = BuiltIn<"V1CronJob">;
 /** `batch/v1` Job. */
-export type Job = BuiltIn<V1Job>;
+export type Job = BuiltIn<"V1Job">;
 /** `certificates.k8s.io/v1` CertificateSigningRequest. */
-export type CertificateSigningRequest = BuiltIn<V1CertificateSigningRequest>;
+export type CertificateSigningRequest = BuiltIn<"V1CertificateSigningRequest">;
 /** `networking.k8s.io/v1` IngressClass. */
-export type IngressClass = BuiltIn<V1IngressClass>;
+export type IngressClass = BuiltIn<"V1IngressClass">;
 /** `networking.k8s.io/v1` Ingress. */
-export type Ingress = BuiltIn<V1Ingress>;
+export type Ingress = BuiltIn<"V1Ingress">;
 /** `networking.k8s.io/v1` IPAddress. */
-export type IPAddress = BuiltIn<V1IPAddress>;
+export type IPAddress = BuiltIn<"V1IPAddress">;
 /** `networking.k8s.io/v1` NetworkPolicy. */
-export type NetworkPolicy = BuiltIn<V1NetworkPolicy>;
+export type NetworkPolicy = BuiltIn<"V1NetworkPolicy">;
 /** `networking.k8s.io/v1` ServiceCIDR. */
-export type ServiceCIDR = BuiltIn<V1ServiceCIDR>;
+export type ServiceCIDR = BuiltIn<"V1ServiceCIDR">;
 /** `policy/v1` PodDisruptionBudget. */
-export type PodDisruptionBudget = BuiltIn<V1PodDisruptionBudget>;
+export type PodDisruptionBudget = BuiltIn<"V1PodDisruptionBudget">;
 /** `rbac.authorization.k8s.io/v1` ClusterRoleBinding. */
-export type ClusterRoleBinding = BuiltIn<V1ClusterRoleBinding>;
+export type ClusterRoleBinding = BuiltIn<"V1ClusterRoleBinding">;
 /** `rbac.authorization.k8s.io/v1` ClusterRole. */
-export type ClusterRole = BuiltIn<V1ClusterRole>;
+export type ClusterRole = BuiltIn<"V1ClusterRole">;
 /** `rbac.authorization.k8s.io/v1` RoleBinding. */
-export type RoleBinding = BuiltIn<V1RoleBinding>;
+export type RoleBinding = BuiltIn<"V1RoleBinding">;
 /** `rbac.authorization.k8s.io/v1` Role. */
-export type Role = BuiltIn<V1Role>;
+export type Role = BuiltIn<"V1Role">;
 /** `storage.k8s.io/v1` CSIDriver. */
-export type CSIDriver = BuiltIn<V1CSIDriver>;
+export type CSIDriver = BuiltIn<"V1CSIDriver">;
 /** `storage.k8s.io/v1` CSINode. */
-export type CSINode = BuiltIn<V1CSINode>;
+export type CSINode = BuiltIn<"V1CSINode">;
 /** `storage.k8s.io/v1` CSIStorageCapacity. */
-export type CSIStorageCapacity = BuiltIn<V1CSIStorageCapacity>;
+export type CSIStorageCapacity = BuiltIn<"V1CSIStorageCapacity">;
 /** `storage.k8s.io/v1` StorageClass. */
-export type StorageClass = BuiltIn<V1StorageClass>;
+export type StorageClass = BuiltIn<"V1StorageClass">;
 /** `storage.k8s.io/v1` VolumeAttachment. */
-export type VolumeAttachment = BuiltIn<V1VolumeAttachment>;
+export type VolumeAttachment = BuiltIn<"V1VolumeAttachment">;
 /** `storage.k8s.io/v1` VolumeAttributesClass. */
-export type VolumeAttributesClass = BuiltIn<V1VolumeAttributesClass>;
+export type VolumeAttributesClass = BuiltIn<"V1VolumeAttributesClass">;
 /** `admissionregistration.k8s.io/v1` MutatingAdmissionPolicy. */
-export type MutatingAdmissionPolicy = BuiltIn<V1MutatingAdmissionPolicy>;
+export type MutatingAdmissionPolicy = BuiltIn<"V1MutatingAdmissionPolicy">;
 /** `admissionregistration.k8s.io/v1` MutatingAdmissionPolicyBinding. */
-export type MutatingAdmissionPolicyBinding = BuiltIn<V1MutatingAdmissionPolicyBinding>;
+export type MutatingAdmissionPolicyBinding = BuiltIn<"V1MutatingAdmissionPolicyBinding">;
 /** `admissionregistration.k8s.io/v1` MutatingWebhookConfiguration. */
-export type MutatingWebhookConfiguration = BuiltIn<V1MutatingWebhookConfiguration>;
+export type MutatingWebhookConfiguration = BuiltIn<"V1MutatingWebhookConfiguration">;
 /** `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicy. */
-export type ValidatingAdmissionPolicy = BuiltIn<V1ValidatingAdmissionPolicy>;
+export type ValidatingAdmissionPolicy = BuiltIn<"V1ValidatingAdmissionPolicy">;
 /** `admissionregistration.k8s.io/v1` ValidatingAdmissionPolicyBinding. */
-export type ValidatingAdmissionPolicyBinding = BuiltIn<V1ValidatingAdmissionPolicyBinding>;
+export type ValidatingAdmissionPolicyBinding = BuiltIn<"V1ValidatingAdmissionPolicyBinding">;
 /** `admissionregistration.k8s.io/v1` ValidatingWebhookConfiguration. */
-export type ValidatingWebhookConfiguration = BuiltIn<V1ValidatingWebhookConfiguration>;
+export type ValidatingWebhookConfiguration = BuiltIn<"V1ValidatingWebhookConfiguration">;
 /** `apiextensions.k8s.io/v1` CustomResourceDefinition. */
-export type CustomResourceDefinition = BuiltIn<V1CustomResourceDefinition>;
+export type CustomResourceDefinition = BuiltIn<"V1CustomResourceDefinition">;
 /** `scheduling.k8s.io/v1` PriorityClass. */
-export type PriorityClass = BuiltIn<V1PriorityClass>;
+export type PriorityClass = BuiltIn<"V1PriorityClass">;
 /** `coordination.k8s.io/v1` Lease. */
-export type Lease = BuiltIn<V1Lease>;
+export type Lease = BuiltIn<"V1Lease">;
 /** `node.k8s.io/v1` RuntimeClass. */
-export type RuntimeClass = BuiltIn<V1RuntimeClass>;
+export type RuntimeClass = BuiltIn<"V1RuntimeClass">;
 /** `discovery.k8s.io/v1` EndpointSlice. */
-export type EndpointSlice = BuiltIn<V1EndpointSlice>;
+export type EndpointSlice = BuiltIn<"V1EndpointSlice">;
 /** `resource.k8s.io/v1` DeviceClass. */
-export type DeviceClass = BuiltIn<V1DeviceClass>;
+export type DeviceClass = BuiltIn<"V1DeviceClass">;
 /** `resource.k8s.io/v1` ResourceClaim. */
-export type ResourceClaim = BuiltIn<ResourceV1ResourceClaim>;
+export type ResourceClaim = BuiltIn<"ResourceV1ResourceClaim">;
 /** `resource.k8s.io/v1` ResourceClaimTemplate. */
-export type ResourceClaimTemplate = BuiltIn<V1ResourceClaimTemplate>;
+export type ResourceClaimTemplate = BuiltIn<"V1ResourceClaimTemplate">;
 /** `resource.k8s.io/v1` ResourceSlice. */
-export type ResourceSlice = BuiltIn<V1ResourceSlice>;
+export type ResourceSlice = BuiltIn<"V1ResourceSlice">;
 /** `flowcontrol.apiserver.k8s.io/v1` FlowSchema. */
-export type FlowSchema = BuiltIn<V1FlowSchema>;
+export type FlowSchema = BuiltIn<"V1FlowSchema">;
 /** `flowcontrol.apiserver.k8s.io/v1` PriorityLevelConfiguration. */
-export type PriorityLevelConfiguration = BuiltIn<V1PriorityLevelConfiguration>;
+export type PriorityLevelConfiguration = BuiltIn<"V1PriorityLevelConfiguration">;

@@ -17,6 +17,7 @@ import { gvkOf, type KindName } from "./scheme.ts";
  * The API server serves no such kind, perhaps not yet: its definition may not be installed.
  */
 export class UnservedKindError extends Error {
+  /** Tells the class apart where `instanceof` can't. */
   override readonly name = "UnservedKindError";
   /** What was looked for, as it was given. */
   readonly wanted: string;

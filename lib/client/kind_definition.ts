@@ -84,16 +84,22 @@ export type Jsonified<T> = 0 extends 1 & T ? unknown
   : T extends object ? { [K in keyof T as WireName<K>]: Jsonified<T[K]> }
   : T;
 
-type WireName<K> = K extends `_${infer Name}` ? Name
+/** A field's name on the wire, from its name in client-node. */
+export type WireName<K> = K extends `_${infer Name}` ? Name
   : K extends `x_kubernetes_${infer Name}` ? `x-kubernetes-${Dashed<Name>}`
   : K;
 
-type Dashed<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+/** A name with `-` in place of `_`. */
+export type Dashed<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}-${Dashed<Tail>}`
   : Name;
 
+/** The classes of `@kubernetes/client-node`, as types: nothing of it is loaded. */
+export type NodeClasses = typeof import("@kubernetes/client-node");
+
 /**
- * A built-in kind's object, as the server returns it, from its class of `@kubernetes/client-node`.
- * Objects are plain JSON, never instances of that class.
+ * An object of the API, as the server returns it, from the name of its class in
+ * `@kubernetes/client-node`. Objects are plain JSON, never instances of that class.
  */
-export type BuiltIn<T> = KubeObject & Jsonified<Omit<T, keyof KubeObject>>;
+export type BuiltIn<Name extends keyof NodeClasses> = NodeClasses[Name] extends
+  new (...args: never) => infer T ? KubeObject & Jsonified<Omit<T, keyof KubeObject>> : never;

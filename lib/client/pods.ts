@@ -124,7 +124,7 @@ export async function* podLog(
 export async function* podLogLines(
   rest: RestClient,
   { lineBytesMax = LOG_LINE_BYTES_MAX, ...options }: PodLogOptions & {
-    /** @default {1_048_576} */
+    /** Longest line, in bytes. @default {1_048_576} */
     readonly lineBytesMax?: number;
   },
 ): AsyncGenerator<string, void, void> {

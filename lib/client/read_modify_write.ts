@@ -33,7 +33,7 @@ export interface ConflictOptions {
   readonly clock: Clock;
   /** Spreads the pauses, so that two writers do not meet again. */
   readonly random: Random;
-  /** @default {5} */
+  /** Attempts in all. @default {5} */
   readonly attemptsMax?: number;
   /** Ends the attempts. */
   readonly signal: AbortSignal;

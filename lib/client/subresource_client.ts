@@ -7,7 +7,6 @@
  * @module
  */
 
-import type { AuthenticationV1TokenRequest, V1Scale } from "@kubernetes/client-node";
 import { assert } from "../core/errors.ts";
 import type { KubeObject } from "../core/objects.ts";
 import type { BuiltIn, KindDefinition } from "./kinds.ts";
@@ -19,10 +18,10 @@ import type { RestClient, RestRequest } from "./rest.ts";
 import { parseUnnamed } from "./wire_objects.ts";
 
 /** `autoscaling/v1` Scale: the size of a workload, whatever its kind. */
-export type Scale = BuiltIn<V1Scale>;
+export type Scale = BuiltIn<"V1Scale">;
 
 /** `authentication.k8s.io/v1` TokenRequest, of ServiceAccounts' subresource `token`. */
-export type TokenRequest = BuiltIn<AuthenticationV1TokenRequest>;
+export type TokenRequest = BuiltIn<"AuthenticationV1TokenRequest">;
 
 /**
  * The verbs of one subresource of one kind. Made by `Client.subresource` and `Client.scale`.
