@@ -5,7 +5,7 @@
  */
 
 import type { JsonObject } from "../core/json.ts";
-import { objectOf, stringAt } from "./api_object.ts";
+import { type ApiObject, objectOf, stringAt } from "./api_object.ts";
 import {
   defaultedDeployment,
   defaultedNamespace,
@@ -63,6 +63,14 @@ const EVENT_FIELDS = [
   "type",
 ];
 
+/** `source` means the component, whichever of the two members names it. */
+function eventField(object: ApiObject, field: string): string | undefined {
+  if (field !== "source") return undefined;
+  return stringAt(object, "source", "component") ||
+    stringAt(object, "deprecatedSource", "component") ||
+    stringAt(object, "reportingComponent") || stringAt(object, "reportingController");
+}
+
 const CORE_ROWS: readonly ResourceRow[] = [
   { group: "", kind: "ConfigMap", plural: "configmaps", isNamespaced: true, shortNames: ["cm"] },
   {
@@ -78,6 +86,7 @@ const CORE_ROWS: readonly ResourceRow[] = [
       unconditionalUpdate: true,
       defaults: withCoreDefaults,
       validate: coreEventErrors,
+      fieldOf: eventField,
     },
   },
   {
@@ -248,6 +257,7 @@ const GROUP_ROWS: readonly ResourceRow[] = [
         ...object,
       }),
       validate: eventErrors,
+      fieldOf: eventField,
     },
   },
   {

@@ -245,7 +245,7 @@ function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
 /** What an update may not change in metadata. Both sides as the server holds them. */
 export function metadataUpdateErrors(metadata: JsonObject, previous: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
-  for (const field of ["name", "namespace", "uid", "creationTimestamp"]) {
+  for (const field of ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"]) {
     if (!jsonEqual(metadata[field], previous[field])) {
       errors.push(invalidField(`metadata.${field}`, metadata[field] ?? "", "field is immutable"));
     }

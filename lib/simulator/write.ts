@@ -314,8 +314,10 @@ function carriedOver(
     if (before[kept] === undefined) delete metadata[kept];
     else metadata[kept] = before[kept];
   }
-  // A patch may name another uid; that is answered by validation.
-  if (stringAt(sent, "uid") !== "") metadata.uid = stringAt(sent, "uid");
+  // A patch may name another uid, a client a deletion of its own: validation answers that.
+  for (const told of ["uid", "deletionTimestamp"]) {
+    if (stringAt(sent, told) !== "") metadata[told] = stringAt(sent, told);
+  }
   if (subresource === "status") {
     const kept = type.rules.statusTakesMetadata === true
       ? withPrevious(metadata, before, "labels")

@@ -15,6 +15,7 @@ import { DELETE_CASES } from "./delete.ts";
 import { DISCOVERY_CASES } from "./discovery.ts";
 import { EVENT_CASES } from "./events.ts";
 import { LIST_CASES } from "./list.ts";
+import { METADATA_CASES } from "./metadata.ts";
 import { OWNERSHIP_CASES } from "./ownership.ts";
 import { PATCH_CASES } from "./patch.ts";
 import { SCHEMA_CASES } from "./schemas.ts";
@@ -26,6 +27,7 @@ export const CONTRACT: readonly ContractCase[] = [
   ...CREATE_CASES,
   ...UPDATE_CASES,
   ...PATCH_CASES,
+  ...METADATA_CASES,
   ...DELETE_CASES,
   ...LIST_CASES,
   ...WATCH_CASES,
