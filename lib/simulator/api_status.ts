@@ -163,12 +163,13 @@ export function notAcceptable(offered: readonly string[]): StatusError {
 }
 
 /** 415: the body's media type is none that the request may have. */
-export function unsupportedMediaType(accepted: readonly string[]): StatusError {
+export function unsupportedMediaType(accepted: readonly string[], hint = ""): StatusError {
+  const message = "the body of the request was in an unknown format - accepted media types " +
+    `include: ${accepted.join(", ")}`;
   return failure({
     code: 415,
     reason: "UnsupportedMediaType",
-    message: "the body of the request was in an unknown format - accepted media types include: " +
-      accepted.join(", "),
+    message: hint === "" ? message : `${message}; ${hint}`,
   });
 }
 

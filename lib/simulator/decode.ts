@@ -17,7 +17,12 @@ import type { Resource } from "./resource_type.ts";
 /** Largest body that is read, in bytes: the real server's limit of a resource request. */
 export const BODY_MAX_BYTES = 3 * 1024 * 1024;
 
-const BODY_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const BODY_TYPES = ["application/json", "application/yaml", PROTOBUF];
+
+/** `kubectl create KIND` sends protobuf for built-in kinds; `apply` and `create -f` do not. */
+const PROTOBUF_HINT = "the simulated API server does not read protobuf; with kubectl, add " +
+  "--dry-run=client -o yaml and pipe the result into kubectl apply -f -";
 
 /** The media type of the body, without parameters; JSON if the request does not say. */
 export function mediaTypeOf(headers: Headers): string {
@@ -68,6 +73,9 @@ export function decodeObject(
   resource: Resource,
 ): JsonObject {
   const mediaType = mediaTypeOf(request.headers);
+  if (mediaType === PROTOBUF) {
+    throw unsupportedMediaType(BODY_TYPES.filter((type) => type !== PROTOBUF), PROTOBUF_HINT);
+  }
   if (mediaType !== "application/json" && mediaType !== "application/yaml") {
     throw unsupportedMediaType(BODY_TYPES);
   }
@@ -118,7 +126,9 @@ export function withKind(object: JsonObject, { type, version }: Resource, body =
         `${type.kind}`,
     );
   }
-  return { ...object, apiVersion: expected, kind: type.kind, metadata: objectOf(object.metadata) };
+  // Said first, so that people who read the answer find them where they look.
+  const first = { apiVersion: expected, kind: type.kind, metadata: objectOf(object.metadata) };
+  return { ...first, ...object, ...first };
 }
 
 function checkCustomKind(object: JsonObject, { type, version }: Resource, body: string): void {

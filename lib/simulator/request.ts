@@ -79,7 +79,7 @@ export function textReply(status: number, text: string): Reply {
 
 /** Reads method, path and the query's `watch` into a route. */
 export function routeOf(method: string, path: string, query: URLSearchParams): Route {
-  const parts = path.split("/").filter((part) => part !== "").map(decodeURIComponent);
+  const parts = path.split("/").filter((part) => part !== "").map(decoded);
   const isCore = parts[0] === "api";
   const rest = isCore ? parts.slice(2) : parts.slice(3);
   if ((!isCore && parts[0] !== "apis") || rest.length === 0) return { type: "other", parts };
@@ -88,6 +88,15 @@ export function routeOf(method: string, path: string, query: URLSearchParams): R
   const place = placeOf(rest);
   const verb = verbOf(method, place.name !== "", query);
   return { type: "resource", target: { verb, group, version, ...place } };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (error) {
+    if (error instanceof URIError) throw badRequest(`malformed path element ${part}`);
+    throw error;
+  }
 }
 
 /** Splits the path below group and version. */

@@ -237,9 +237,10 @@ export class ApiServer implements AsyncDisposable {
   }
 
   async #answer(request: ApiRequest): Promise<Reply> {
-    const route = routeOf(request.method, request.path, request.query);
-    const target = route.type === "resource" ? route.target : undefined;
+    let target: Target | undefined;
     try {
+      const route = routeOf(request.method, request.path, request.query);
+      target = route.type === "resource" ? route.target : undefined;
       const user = this.#userOf(request.headers);
       checkBodySize(request.body);
       const authenticated = { ...request, user };

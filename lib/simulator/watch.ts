@@ -10,7 +10,7 @@
 
 import { abortScope } from "../core/clock.ts";
 import { apiVersionOf, isOrderedVersion } from "../core/objects.ts";
-import { type ApiObject, jsonOfObject, objectOfJson } from "./api_object.ts";
+import { type ApiObject, objectOfJson } from "./api_object.ts";
 import { serverError, tooOldVersion } from "./api_status.ts";
 import type { ServerContext } from "./context.ts";
 import {
@@ -225,7 +225,7 @@ class Watch {
     const is = change.type !== "DELETED" && isSelected(object, selection);
     if (is || was) this.#told = change.revision;
     if (is) this.#sendObject(was ? "MODIFIED" : "ADDED", object);
-    else if (was) {
+    else if (was && previous !== undefined) {
       const gone = change.type === "DELETED" ? object : asGone(previous, object);
       this.#sendObject("DELETED", gone);
     }
@@ -291,9 +291,7 @@ class Watch {
 const ENDED = new DOMException("The watch has ended", "AbortError");
 
 /** `previous` under the version of the change by which it left the selection. */
-function asGone(previous: ApiObject | undefined, now: ApiObject): ApiObject {
+function asGone(previous: ApiObject, now: ApiObject): ApiObject {
   const { resourceVersion } = now.metadata;
-  const json = jsonOfObject(previous ?? now);
-  const metadata = { ...jsonOfObject(previous ?? now).metadata as object, resourceVersion };
-  return objectOfJson({ ...json, metadata });
+  return { ...previous, metadata: { ...previous.metadata, resourceVersion } };
 }
