@@ -23,23 +23,26 @@ interface Suite {
   /** Decides by the path from the repository's root. */
   readonly has: (path: string) => boolean;
   readonly flags: readonly string[];
-  /** Folders of sources whose documented examples run as well. */
+  /** Folders of sources and guides whose examples run as well. */
   readonly examples: readonly string[];
   /** Longest run, in minutes. A hanging test is interrupted, and named by the runner. */
   readonly minutesMax: number;
 }
 
+/** Tests that take long or measure: they run apart from the others. */
+const isSlow = (path: string) => path.startsWith("tests/e2e/") || path.endsWith("_slow_test.ts");
+
 const SUITES: Readonly<Record<string, Suite>> = {
-  /** All but the end-to-end tests: in minutes, also without a control plane. */
+  /** All but the slow tests: in minutes, also without a control plane. */
   fast: {
-    has: (path) => !path.startsWith("tests/e2e/"),
+    has: (path) => !isSlow(path),
     flags: ["--doc", "--parallel", "--shuffle"],
-    examples: ["lib"],
+    examples: ["lib", "docs/guides"],
     minutesMax: 10,
   },
-  /** The operator as a process on a real control plane; not in parallel, since it measures. */
+  /** The operator as a process on a real control plane, and the slow tests; one by one. */
   e2e: {
-    has: (path) => path.startsWith("tests/e2e/"),
+    has: isSlow,
     flags: [],
     examples: [],
     minutesMax: 12,
