@@ -25,6 +25,7 @@ function withSpec(object: JsonObject, change: (spec: JsonObject) => JsonObject):
   return { ...object, spec: change(objectOf(object.spec)) };
 }
 
+/** The Pod template of a workload, defaulted like a Pod. */
 function withTemplate(spec: JsonObject): JsonObject {
   const template = objectOf(spec.template);
   const metadata = objectOf(template.metadata);
@@ -109,6 +110,7 @@ export function workloadErrors(
   return errors;
 }
 
+/** True if the selector says something and the labels fit it. */
 function selects(selector: JsonObject, labels: Record<string, string>): boolean {
   const requirements = requirementsOf({
     matchLabels: stringMapAt(selector, "matchLabels"),
@@ -185,6 +187,7 @@ export function defaultedSecret(object: JsonObject): JsonObject {
   return Object.keys(data).length === 0 ? result : { ...result, data };
 }
 
+/** Standard base64 with padding, as Secrets hold it. */
 function base64(bytes: Uint8Array): string {
   let binary = "";
   for (const byte of bytes) binary += String.fromCharCode(byte);

@@ -49,6 +49,7 @@ export function crdErrors(object: JsonObject, previous: JsonObject | undefined):
   ];
 }
 
+/** Names, group and scope, and the approval of protected groups. */
 function identityErrors(object: JsonObject, spec: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const group = stringAt(spec, "group");
@@ -79,6 +80,7 @@ function conversionErrors(spec: JsonObject): FieldError[] {
     : [unsupportedField("spec.conversion.strategy", strategy, ["None"])];
 }
 
+/** The annotation that groups of the Kubernetes project need: a URL, or why there is none. */
 function approvalErrors(annotation: string): FieldError[] {
   const field = `metadata.annotations[${APPROVED_ANNOTATION}]`;
   if (annotation === "") {
@@ -98,6 +100,7 @@ function approvalErrors(annotation: string): FieldError[] {
   )];
 }
 
+/** Schemas of all versions, and exactly one version to store. */
 function versionErrors(versions: readonly JsonObject[]): FieldError[] {
   // The server names a shared schema once, as if it stood above the versions.
   const schemas = versions.map((version) => objectAt(version, "schema").openAPIV3Schema);
@@ -113,6 +116,7 @@ function versionErrors(versions: readonly JsonObject[]): FieldError[] {
   return errors;
 }
 
+/** What is wrong with the schema of version number `index`: absent, or not structural. */
 function schemaErrors(version: JsonObject, index: number, isShared: boolean): FieldError[] {
   const place = `spec.versions[${index}].schema.openAPIV3Schema`;
   const schema = objectAt(version, "schema").openAPIV3Schema;

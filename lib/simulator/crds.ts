@@ -75,6 +75,7 @@ const CUSTOM_VERBS = [
   "watch",
 ];
 
+/** What one version of a definition says. Its schema was compiled before, at validation. */
 function servedVersion(version: JsonObject): ServedVersion {
   const schema = objectAt(version, "schema").openAPIV3Schema;
   const subresources = objectAt(version, "subresources");
@@ -97,6 +98,7 @@ function servedVersion(version: JsonObject): ServedVersion {
   };
 }
 
+/** Paths such as `.spec.replicas` as member names. */
 function scaleOf(subresources: JsonObject): ScalePaths | undefined {
   if (!isJsonObject(subresources.scale)) return undefined;
   const path = (member: string) =>
@@ -181,6 +183,7 @@ export class DefinitionController implements ServerController {
     background.after(0, () => this.#sync(name));
   }
 
+  /** Brings a definition one step further, whatever it was that changed. */
   #sync(name: string): void {
     const definition = this.#context.storage.find(CRD_TABLE, name);
     if (definition === undefined) return;
@@ -188,6 +191,10 @@ export class DefinitionController implements ServerController {
     else this.#empty(definition);
   }
 
+  /**
+   * Accepts or refuses the names. Once established a kind stays so, even if its names clash
+   * later.
+   */
   #establish(definition: ApiObject): void {
     const nowMs = this.#context.clock.wallMs();
     const clash = this.#clashOf(definition);
@@ -250,6 +257,9 @@ export class DefinitionController implements ServerController {
       : { reason: "ShortNamesConflict", message: `"${short}" is already in use` };
   }
 
+  /**
+   * Deletes the objects; those with finalizers keep the definition, which says so in its status.
+   */
   #empty(definition: ApiObject): void {
     const { storage, clock } = this.#context;
     const type = customType(definition);
@@ -286,6 +296,7 @@ export function isEstablished(definition: ApiObject): boolean {
   );
 }
 
+/** True if what is served must change. Status writes of our own are no news. */
 function isNews(definition: ApiObject, previous: ApiObject | undefined): boolean {
   return previous === undefined || !isEstablished(previous) ||
     definition.metadata.generation !== previous.metadata.generation ||

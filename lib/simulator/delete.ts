@@ -81,6 +81,7 @@ export function deleteOptionsOf(
   };
 }
 
+/** The DeleteOptions of the body; they come as JSON or YAML, or not at all. */
 function bodyOf(
   { body, headers }: Pick<ApiRequest, "body" | "headers">,
 ): JsonObject {
@@ -152,6 +153,7 @@ function removed(
   return { ...marked, metadata: { ...marked.metadata, resourceVersion } };
 }
 
+/** Both preconditions; the uid first, since it says that this is another object altogether. */
 function checkPreconditions(
   { metadata }: ApiObject,
   { type }: Resource,
@@ -207,6 +209,7 @@ function markedForDeletion(
   return type.kind === "Namespace" ? terminating(object) : object;
 }
 
+/** A namespace says in its status, too, that it ends. */
 function terminating(namespace: ApiObject): ApiObject {
   const json = jsonOfObject(namespace);
   return objectOfJson({ ...json, status: { phase: "Terminating" } });
@@ -222,6 +225,7 @@ function graceSecondsOf(existing: ApiObject, options: DeleteOptions): number {
   return Math.max(0, options.gracePeriodSeconds ?? own);
 }
 
+/** The finalizers after a deletion with `policy`: the garbage collector acts on two of them. */
 function finalizersFor(
   existing: readonly string[],
   policy: PropagationPolicy | undefined,

@@ -49,6 +49,7 @@ const API_VERSIONS = JSON.stringify({
   serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: "127.0.0.1" }],
 });
 
+/** `/apis`. The aggregated form saves clients a request per group version. */
 function groupList(registry: Registry, headers: Headers): Reply {
   const groups = registry.groups();
   const aggregated = aggregatedReply(
@@ -66,6 +67,7 @@ function groupList(registry: Registry, headers: Headers): Reply {
   );
 }
 
+/** A group with its versions, the preferred one first. */
 function groupJson({ group, versions }: GroupVersions): JsonObject {
   const list = versions.map((version) => ({ groupVersion: `${group}/${version}`, version }));
   return { name: group, versions: list, preferredVersion: list[0] ?? null };
@@ -99,6 +101,7 @@ function resourceList(registry: Registry, group: string, version: string): Reply
   );
 }
 
+/** One kind in the legacy form. */
 function resourceJson({ type }: Resource): JsonObject {
   return {
     name: type.plural,
@@ -120,6 +123,7 @@ interface Subresource {
 
 const SUBRESOURCE_VERBS = ["get", "patch", "update"];
 
+/** Subresources of a kind; scale answers with a kind of another group, which it says. */
 function subresourcesOf({ type, version }: Resource): Subresource[] {
   const found: Subresource[] = [];
   if (type.kind === "Namespace" && !type.isCustom) {
@@ -170,6 +174,7 @@ function aggregatedReply(
   };
 }
 
+/** One kind in the aggregated form, which holds its subresources. */
 function discoveredResource(resource: Resource): JsonObject {
   const { type, version } = resource;
   const own = { group: type.group, version: version.name };
@@ -200,6 +205,7 @@ export function openApiReply(registry: Registry, parts: readonly string[]): Repl
   return found === undefined ? undefined : jsonReply(200, JSON.stringify(openApiDocument(found)));
 }
 
+/** All served group versions, the core one first, as the documents need them. */
 function documentedVersions(registry: Registry): DocumentedVersion[] {
   const served = [{ group: "", versions: ["v1"] }, ...registry.groups()];
   return served.flatMap(({ group, versions }) =>

@@ -21,6 +21,7 @@ const RENAMED: readonly (readonly [string, string])[] = [
   ["deprecatedCount", "count"],
 ];
 
+/** `object` with members renamed by `pairs`, of another apiVersion. */
 function renamed(
   object: JsonObject,
   pairs: readonly (readonly [string, string])[],
@@ -94,6 +95,7 @@ export function eventErrors(object: JsonObject, previous: JsonObject | undefined
 /** Longest texts of an event, in characters, as the server limits them. */
 const TEXT_MAX = { reportingInstance: 128, action: 128, reason: 128, note: 1024 };
 
+/** Who reports: both must be said, and fit the limits. */
 function partyErrors(object: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const controller = stringAt(object, "reportingController");
@@ -109,6 +111,7 @@ function partyErrors(object: JsonObject): FieldError[] {
   return errors;
 }
 
+/** What is reported. */
 function contentErrors(object: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   for (const field of ["action", "reason"] as const) {
@@ -124,6 +127,7 @@ function contentErrors(object: JsonObject): FieldError[] {
   return errors;
 }
 
+/** Texts over their limit, which count bytes. */
 function lengthErrors(field: keyof typeof TEXT_MAX, value: string): FieldError[] {
   const max = TEXT_MAX[field];
   return new TextEncoder().encode(value).length <= max

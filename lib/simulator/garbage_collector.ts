@@ -72,6 +72,7 @@ export class GarbageCollector implements ServerController {
     if (isWaiting(change.object)) background.after(this.#delayMs, () => this.#progress(place));
   }
 
+  /** Notes that the object at `place` names an owner of this uid. */
   #link(uid: string, place: Place): void {
     let places = this.#dependents.get(uid);
     if (places === undefined) {
@@ -81,16 +82,19 @@ export class GarbageCollector implements ServerController {
     places.set(`${place.table} ${place.key}`, place);
   }
 
+  /** Forgets it; the last one takes the entry along, so the index does not grow with dead uids. */
   #unlink(uid: string, place: Place): void {
     const places = this.#dependents.get(uid);
     places?.delete(`${place.table} ${place.key}`);
     if (places?.size === 0) this.#dependents.delete(uid);
   }
 
+  /** A copy, since what is done about them changes the index. */
   #dependentsOf(uid: string): Place[] {
     return [...this.#dependents.get(uid)?.values() ?? []];
   }
 
+  /** An owner is gone: looks at all that named it. */
   #lost(uid: string): void {
     for (const place of this.#dependentsOf(uid)) this.#check(place);
   }
@@ -113,6 +117,7 @@ export class GarbageCollector implements ServerController {
     this.#delete(place, object, isBlocking ? "Foreground" : undefined);
   }
 
+  /** Whether an owner is there: by kind, name and uid, in the namespace of its dependent. */
   #stateOf(owner: OwnerReference, dependent: ApiObject): OwnerState {
     const { storage, registry } = this.#context;
     const { group, version } = parseApiVersion(owner.apiVersion);
@@ -129,6 +134,7 @@ export class GarbageCollector implements ServerController {
     return isGoing ? "deleting-dependents" : "present";
   }
 
+  /** Deletes a dependent, if it is still the object that was looked at. */
   #delete(place: Place, object: ApiObject, policy: PropagationPolicy | undefined): void {
     const type = this.#context.registry.ofTable(place.table);
     const [version] = type?.versions ?? [];
@@ -142,6 +148,7 @@ export class GarbageCollector implements ServerController {
     });
   }
 
+  /** Takes references to lost owners away from an object that keeps others. */
   #dropOwners(place: Place, dropped: readonly OwnerReference[]): void {
     const uids = new Set(dropped.map(({ uid }) => uid));
     editStored(this.#context, place.table, place.key, (object) =>
@@ -177,6 +184,7 @@ export class GarbageCollector implements ServerController {
     if (!isBlocked) this.#removeFinalizer(place, FOREGROUND_FINALIZER);
   }
 
+  /** True if the owner may not go before the object at `place`. */
   #blocks(place: Place, ownerUid: string): boolean {
     const object = this.#context.storage.find(place.table, place.key);
     return ownersOf(object).some(({ uid, blockOwnerDeletion }) =>
@@ -194,6 +202,7 @@ export class GarbageCollector implements ServerController {
     );
   }
 
+  /** Lets a waiting object go on; if it was the last finalizer, that removes it. */
   #removeFinalizer(place: Place, finalizer: string): void {
     editStored(this.#context, place.table, place.key, (object) => {
       const metadata = objectOf(object.metadata);
@@ -225,6 +234,7 @@ function policyOf({ metadata }: ApiObject): PropagationPolicy {
   return metadata.finalizers?.includes(FOREGROUND_FINALIZER) === true ? "Foreground" : "Background";
 }
 
+/** `object` with the owner references that `keep` keeps; without the member if none is left. */
 function withOwners(object: JsonObject, keep: (owner: JsonObject) => boolean): JsonObject {
   const metadata = objectOf(object.metadata);
   const owners: Json[] = objectsAt(metadata, "ownerReferences").filter(keep);

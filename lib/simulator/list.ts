@@ -62,6 +62,7 @@ export function selectionOf(
   return { resource, namespace, labels, fields };
 }
 
+/** Refuses a field that the kind does not offer, in the two wordings that real kinds have. */
 function checkField(field: string, { type, version }: Resource): void {
   if (field === "metadata.name" || (field === "metadata.namespace" && type.isNamespaced)) return;
   if (version.selectableFields?.includes(field) === true) return;
@@ -80,6 +81,7 @@ export function isSelected(object: ApiObject, selection: Selection): boolean {
     matchesFields(fields, (field) => fieldOf(object, field, resource));
 }
 
+/** The value that a field selector compares: text, and `""` for what is absent or no scalar. */
 function fieldOf(object: ApiObject, field: string, { type }: Resource): string {
   const own = type.rules.fieldOf?.(object, field);
   if (own !== undefined) return own;
@@ -136,6 +138,7 @@ export async function listPage(
   return page(context, revision, "", { limit, selection });
 }
 
+/** `""` and absent mean the same. */
 function versionOf(query: URLSearchParams): string {
   return query.get("resourceVersion") ?? "";
 }
@@ -228,6 +231,7 @@ const EXPIRED_CONTINUE =
   "inconsistent list - objects that were created, modified, or deleted between the time the first " +
   "chunk was returned and now may show up in the list.";
 
+/** The next page, from the revision of the first: so all pages are one consistent list. */
 function continued(
   context: ServerContext,
   token: Token,
@@ -245,6 +249,10 @@ function continued(
   return page(context, revision, token.after, options);
 }
 
+/**
+ * One page at a revision that is there. Selected first and cut then, so limits count what is
+ * sent.
+ */
 function page(
   context: ServerContext,
   revision: number,
@@ -273,12 +281,14 @@ function page(
   };
 }
 
+/** An object's key in the storage's order. */
 function placeOf({ metadata }: ApiObject): string {
   return metadata.namespace === undefined
     ? metadata.name
     : `${metadata.namespace}/${metadata.name}`;
 }
 
+/** A token that is opaque to clients, URL-safe, and holds all that the next page needs. */
 function tokenText({ revision, after }: Token): string {
   const json = JSON.stringify({
     v: "meta.k8s.io/v1",
@@ -288,6 +298,7 @@ function tokenText({ revision, after }: Token): string {
   return btoa(json).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
+/** Reads a token back; anyone may have made it up. */
 function tokenOf(text: string): Token {
   let parsed: unknown;
   try {

@@ -118,6 +118,7 @@ export function cleanMetadata(metadata: JsonObject, kind: string): JsonObject {
   return clean;
 }
 
+/** What the typed decoder says of a value that does not fit its struct. */
 function undecodable(kind: string, field: string, value: unknown, type: string): Error {
   const found = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
   return badRequest(
@@ -136,6 +137,7 @@ export function metadataErrors(metadata: JsonObject): FieldError[] {
   ];
 }
 
+/** Keys and values of labels, each told apart. */
 function labelErrors(labels: JsonObject): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => {
     const errors: FieldError[] = [];
@@ -164,6 +166,7 @@ function labelErrors(labels: JsonObject): FieldError[] {
   });
 }
 
+/** Keys of annotations, and their size all together; values may be anything. */
 function annotationErrors(annotations: JsonObject): FieldError[] {
   let bytes = 0;
   const errors: FieldError[] = [];
@@ -194,6 +197,7 @@ const QUALIFIED_NAME = new RegExp(`^(${SUBDOMAIN}/)?${QUALIFIED}$`);
 /** Finalizers of the API server itself, which need no domain. */
 const STANDARD_FINALIZERS = new Set(["orphan", "foregroundDeletion", "kubernetes"]);
 
+/** Finalizers want a domain, so that two controllers' never collide. */
 function finalizerErrors(finalizers: readonly string[]): FieldError[] {
   return finalizers.flatMap((finalizer, index) => {
     const field = `metadata.finalizers[${index}]`;
@@ -216,6 +220,7 @@ function finalizerErrors(finalizers: readonly string[]): FieldError[] {
   });
 }
 
+/** Owner references: complete, and at most one of them the controller. */
 function ownerErrors(owners: readonly JsonObject[]): FieldError[] {
   const errors = owners.flatMap((owner) =>
     ["apiVersion", "kind", "name", "uid"].filter((member) => stringAt(owner, member) === "").map(

@@ -76,6 +76,7 @@ export class NamespaceController implements ServerController {
     background.after(0, () => this.#finish(namespace));
   }
 
+  /** What the service-account controller does; Pods need the account to be admitted. */
   #addServiceAccount(namespace: string): void {
     const { storage, uuid, clock } = this.#context;
     const found = storage.find("namespaces", namespace);
@@ -96,6 +97,7 @@ export class NamespaceController implements ServerController {
     );
   }
 
+  /** Deletes all that is in the namespace; what has finalizers stays until they go. */
   #empty(namespace: string): void {
     const { storage, registry } = this.#context;
     if (storage.find("namespaces", namespace) === undefined) return;

@@ -72,6 +72,7 @@ export function patchObject(
   return { status: 200, object: updated };
 }
 
+/** Custom kinds have no merge keys, so no strategic merge patch. */
 function acceptedPatches({ type }: Resource): string[] {
   return type.isCustom
     ? [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
@@ -108,6 +109,7 @@ export function patchedDocument(
   return patched;
 }
 
+/** The patched document, by the kind of patch. Throws PatchError. */
 function applied(current: JsonObject, patch: Json, mediaType: string, resource: Resource): Json {
   if (mediaType === JSON_PATCH) {
     const operations = parseJsonPatch(patch);
@@ -166,6 +168,7 @@ function apply(
   return { status: 201, object: createObject(context, { ...result.object, metadata }, write) };
 }
 
+/** The configuration to apply: YAML, with kind and version, without managedFields. */
 function parsedApply(
   request: ApiRequest,
   name: string,

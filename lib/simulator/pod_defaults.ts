@@ -46,6 +46,7 @@ export function defaultedPodSpec(spec: JsonObject): JsonObject {
   return changed(result, "volumes", defaultedVolume);
 }
 
+/** A container with pull policy, termination log, ports and probes filled in. */
 function defaultedContainer(container: JsonObject): JsonObject {
   let result = withDefaults(container, {
     resources: {},
@@ -70,6 +71,7 @@ function pullPolicyOf(image: string): string {
   return tag === "" || tag === "latest" ? "Always" : "IfNotPresent";
 }
 
+/** A variable that reads a field says of which version. */
 function defaultedVariable(variable: JsonObject): JsonObject {
   const source = objectOf(variable.valueFrom);
   if (!isJsonObject(source.fieldRef)) return variable;
@@ -77,6 +79,7 @@ function defaultedVariable(variable: JsonObject): JsonObject {
   return { ...variable, valueFrom: { ...source, fieldRef } };
 }
 
+/** A probe with its periods and thresholds. */
 function defaultedProbe(probe: JsonObject): JsonObject {
   let result = withDefaults(probe, {
     timeoutSeconds: 1,
@@ -93,6 +96,7 @@ function defaultedProbe(probe: JsonObject): JsonObject {
   return result;
 }
 
+/** A volume with the mode of its files (420 is 0644). */
 function defaultedVolume(volume: JsonObject): JsonObject {
   const result = { ...volume };
   for (const source of ["secret", "configMap", "downwardAPI", "projected"]) {

@@ -59,6 +59,7 @@ export function handleResource(
   return handleVerb(handlers, request, target, resource);
 }
 
+/** Asks the authorizer before anything is looked up: a user without rights learns nothing. */
 function authorize(context: ServerContext, { user }: ApiRequest, target: Target): void {
   const { verb, group, version, resource, subresource, namespace, name } = target;
   const attributes = { verb, group, version, resource, subresource, namespace, name };
@@ -74,6 +75,7 @@ function checkPlace({ namespace, name, verb }: Target, { type }: Resource): void
   if (verb === "create" || verb === "deletecollection") throw methodNotAllowed();
 }
 
+/** Hands over by verb. A verb that the path has no place for is 405, as the real router answers. */
 function handleVerb(
   handlers: ResourceHandlers,
   request: ApiRequest,
@@ -158,6 +160,7 @@ export function objectReply(
   return jsonReply(status, objectText(object, representation, { resource, nowMs }));
 }
 
+/** Reads from the newest state: a resourceVersion only says how new it must at least be. */
 async function get(
   context: ServerContext,
   request: ApiRequest,
@@ -169,6 +172,7 @@ async function get(
   return objectReply(context, request, present(found, resource), { status: 200, resource });
 }
 
+/** Negotiates first: a list nobody can write need not be made. */
 async function list(
   context: ServerContext,
   request: ApiRequest,
@@ -182,6 +186,7 @@ async function list(
   return jsonReply(200, pageText(page, representation, { resource, nowMs }));
 }
 
+/** POST. Reviews are answered on the spot, with the status 201 that the real server gives them. */
 function create(
   { context, userOfToken }: ResourceHandlers,
   request: ApiRequest,
@@ -209,10 +214,12 @@ function bodyOf({ body, headers }: ApiRequest): { body?: string } {
   return mediaTypeOf(headers) === "application/json" ? { body } : {};
 }
 
+/** Review kinds are those that can only be created. */
 function isReview({ type }: Resource): boolean {
   return !type.isCustom && type.rules.verbs?.length === 1;
 }
 
+/** The options of a PUT or PATCH. Their names differ in the messages about malformed ones. */
 function updateRequestOf(
   request: ApiRequest,
   { namespace, subresource }: Target,
@@ -230,6 +237,7 @@ function updateRequestOf(
   };
 }
 
+/** PUT. Kinds such as Lease are created by it, which lets two writers race without a POST. */
 function update(
   context: ServerContext,
   request: ApiRequest,
@@ -250,10 +258,12 @@ function update(
   return objectReply(context, request, object, { status: 200, resource });
 }
 
+/** `decoded` under the name of the path, which a body may leave out. */
 function named(decoded: JsonObject, name: string): JsonObject {
   return { ...decoded, metadata: { ...objectOf(decoded.metadata), name } };
 }
 
+/** PATCH. The object is read here and written in the same step, so no retry is ever needed. */
 function patch(
   context: ServerContext,
   request: ApiRequest,
@@ -289,6 +299,7 @@ function finalize(
   return objectReply(context, request, present(result, resource), { status: 200, resource });
 }
 
+/** DELETE of one object. The answer tells whether it is gone: a Status if so, else the object. */
 function remove(
   context: ServerContext,
   request: ApiRequest,
@@ -323,6 +334,7 @@ function remove(
   );
 }
 
+/** DELETE of what a selection selects: one by one, as the real server does, not as one write. */
 async function removeCollection(
   context: ServerContext,
   request: ApiRequest,

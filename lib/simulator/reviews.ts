@@ -45,6 +45,7 @@ export function reviewed(
   }
 }
 
+/** Whether `user` may do what the review asks of. */
 function accessStatus(context: ServerContext, user: UserInfo, spec: JsonObject): JsonObject {
   const asked = objectAt(spec, "resourceAttributes");
   const attributes: AccessAttributes = {
@@ -78,6 +79,7 @@ function rulesStatus(context: ServerContext, user: UserInfo, namespace: string):
 
 const ALL = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
+/** Whose token it is. An unknown one is an answer, not a failure. */
 function tokenStatus(user: UserInfo | undefined): JsonObject {
   if (user === undefined) return { user: {}, error: "invalid bearer token" };
   return {
@@ -87,6 +89,7 @@ function tokenStatus(user: UserInfo | undefined): JsonObject {
   };
 }
 
+/** A user as reviews show it. */
 function userJson({ username, uid, groups }: UserInfo): JsonObject {
   return { username, ...(uid === undefined ? {} : { uid }), groups: [...groups] };
 }

@@ -65,6 +65,7 @@ export function handleScale(
   }
 }
 
+/** The body of a PUT. */
 function parsed(body: string): JsonObject {
   let value: Json;
   try {
@@ -76,6 +77,7 @@ function parsed(body: string): JsonObject {
   return value;
 }
 
+/** The view of an object. Zero replicas are left out, as the real server leaves them. */
 function scaleOf(object: ApiObject, paths: ScalePaths): JsonObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const replicas = numberAt(object, ...paths.replicas);
@@ -135,6 +137,7 @@ function withReplicas(
   return jsonOfObject(objectOfJson(changed));
 }
 
+/** A copy of `object` with the value at `path` set; the way there is made where it is missing. */
 function withValue(object: JsonObject, path: readonly string[], value: Json): JsonObject {
   const [member, ...rest] = path;
   if (member === undefined) return object;

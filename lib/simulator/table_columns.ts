@@ -18,6 +18,7 @@ import { AGE_COLUMN, ageOf, type ColumnDefinition, labelsText, NAME_COLUMN } fro
 
 type Cell = (object: ApiObject, nowMs: number) => Json;
 
+/** A column of text, unless said otherwise. */
 function column(
   name: string,
   cell: Cell,
@@ -32,6 +33,7 @@ const textOrNone = (...path: string[]): Cell => (object) => stringAt(object, ...
 const WIDE = { priority: 1 };
 const INTEGER = { type: "integer" } as const;
 
+/** Names or images of all containers of a template. */
 function containers(part: "name" | "image"): Cell {
   return (object) =>
     objectsAt(object, "spec", "template", "spec", "containers").map((each) => stringAt(each, part))
@@ -74,6 +76,7 @@ const REPLICA_SET = [
   ...WORKLOAD_WIDE,
 ];
 
+/** Ready containers of all. */
 function podReady(object: ApiObject): string {
   const all = objectsAt(object, "spec", "containers").length;
   const ready =
@@ -81,6 +84,7 @@ function podReady(object: ApiObject): string {
   return `${ready}/${all}`;
 }
 
+/** One word for the state of a Pod: what waits, else its phase. */
 function podStatus(object: ApiObject): string {
   if (object.metadata.deletionTimestamp !== undefined) return "Terminating";
   const waiting = objectsAt(object, "status", "containerStatuses")
@@ -89,6 +93,7 @@ function podStatus(object: ApiObject): string {
   return waiting ?? (stringAt(object, "status", "reason") || stringAt(object, "status", "phase"));
 }
 
+/** Restarts of all containers together. */
 function podRestarts(object: ApiObject): string {
   return String(
     objectsAt(object, "status", "containerStatuses").reduce(
@@ -110,6 +115,7 @@ const POD = [
   column("Readiness Gates", () => "<none>", WIDE),
 ];
 
+/** Ports as `80/TCP`, with the node port where there is one. */
 function servicePorts(object: ApiObject): string {
   return objectsAt(object, "spec", "ports").map((port) => {
     const nodePort = numberAt(port, "nodePort");
@@ -128,6 +134,7 @@ const SERVICE = [
   column("Selector", (object) => labelsText(stringMapAt(object, "spec", "selector")), WIDE),
 ];
 
+/** The newest time that an event holds, in either of its forms. */
 function lastSeen(object: ApiObject, nowMs: number): string {
   const times = [
     stringAt(object, "series", "lastObservedTime"),
@@ -140,6 +147,7 @@ function lastSeen(object: ApiObject, nowMs: number): string {
   return ageOf(times.find((time) => time !== ""), nowMs);
 }
 
+/** What an event is about, in either of its forms. */
 function regarding(object: ApiObject): string {
   const at = valueAt(object, "regarding") ?? valueAt(object, "involvedObject");
   return `${stringAt(at, "kind").toLowerCase()}/${stringAt(at, "name")}`;

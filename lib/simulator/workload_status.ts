@@ -98,6 +98,7 @@ export function deploymentStatus(
   };
 }
 
+/** Available and Progressing, as the real controller words them. */
 function deploymentConditions(
   deployment: JsonObject,
   available: number,
@@ -131,6 +132,7 @@ function minimumAvailable(wanted: number): number {
   return wanted - Math.floor(wanted * 0.25);
 }
 
+/** A condition that keeps its times while it says the same. */
 function condition(
   deployment: JsonObject,
   nowMs: number,

@@ -91,6 +91,7 @@ export class Workloads implements ServerController {
     }
   }
 
+  /** Plans a sync; one that is planned already covers this change, too. */
   #schedule(table: string, key: ObjectKey, delayMs = this.#delayMs): void {
     const id = `${table} ${key} ${delayMs}`;
     if (this.#scheduled.has(id)) return;
@@ -104,6 +105,7 @@ export class Workloads implements ServerController {
     });
   }
 
+  /** A change of an owned object is news for its owner. */
   #scheduleOwner(object: ApiObject, kind: string, table: string): void {
     const owner = object.metadata.ownerReferences?.find((each) =>
       each.controller === true && each.kind === kind
@@ -120,6 +122,7 @@ export class Workloads implements ServerController {
     );
   }
 
+  /** Makes the ReplicaSet of the current template, scales, and reports. Level-triggered. */
   #syncDeployment(deployment: ApiObject): void {
     if (deployment.metadata.deletionTimestamp !== undefined) return;
     const hash = templateHash(objectAt(deployment, "spec", "template"));
@@ -140,6 +143,7 @@ export class Workloads implements ServerController {
     this.#reportDeployment(deployment, current, sets);
   }
 
+  /** Writes status and revision annotation; an unchanged report is no write. */
   #reportDeployment(
     deployment: ApiObject,
     current: ApiObject | undefined,
@@ -161,6 +165,7 @@ export class Workloads implements ServerController {
     });
   }
 
+  /** A ReplicaSet for the current template, told apart from others by the hash label. */
   #addReplicaSet(deployment: ApiObject, hash: string, count: number): void {
     const { name, namespace, annotations = {} } = deployment.metadata;
     const spec = objectAt(deployment, "spec");
@@ -189,6 +194,7 @@ export class Workloads implements ServerController {
     });
   }
 
+  /** Sets the replicas of a ReplicaSet, as its Deployment wants them. */
   #scale(set: ApiObject, replicas: number): void {
     editStored(this.#context, REPLICA_SETS, keyOf(set.metadata), (object) => {
       const spec = objectOf(object.spec);
@@ -202,6 +208,7 @@ export class Workloads implements ServerController {
     });
   }
 
+  /** Adds or removes Pods until their number is right, then reports them. */
   #syncReplicaSet(set: ApiObject): void {
     const nowMs = this.#context.clock.wallMs();
     const pods = this.#ownedBy(set, PODS).filter(({ metadata }) =>
@@ -227,6 +234,7 @@ export class Workloads implements ServerController {
     }
   }
 
+  /** A Pod of the template, with the defaults that admission gives it. */
   #addPod(set: ApiObject): void {
     const { name, namespace } = set.metadata;
     const template = objectAt(set, "spec", "template");
@@ -248,6 +256,7 @@ export class Workloads implements ServerController {
     this.#add(PODS, pod);
   }
 
+  /** Identity of a new object. */
   #newMetadata(name: string, namespace: string | undefined): JsonObject {
     return {
       name,
@@ -266,6 +275,7 @@ export class Workloads implements ServerController {
     if (storage.find(table, keyOf(object.metadata)) === undefined) storage.add(table, object);
   }
 
+  /** Deletes as a client would: a Pod on a node gets its grace. */
   #deletePod(pod: ApiObject): void {
     const type = this.#context.registry.findType("", PODS);
     const [version] = type?.versions ?? [];

@@ -130,6 +130,7 @@ function checkNamespaceOf(metadata: JsonObject, namespace: string, { type }: Res
   );
 }
 
+/** The sent name, or a generated one that is free: the server tries a few times, then conflicts. */
 function nameFor(
   context: ServerContext,
   metadata: JsonObject,
@@ -229,6 +230,10 @@ export function updateObject(
   return storeUpdate(context, existing, object, previous, update);
 }
 
+/**
+ * The write itself, unless nothing changed: an update that changes nothing has no version and no
+ * event.
+ */
 function storeUpdate(
   context: ServerContext,
   existing: ApiObject,
@@ -339,11 +344,13 @@ const KEPT_ON_UPDATE = [
   "selfLink",
 ];
 
+/** `object` with `member` as it was, present or absent. */
 function withPrevious(object: JsonObject, previous: JsonObject, member: string): JsonObject {
   const value = previous[member];
   return value === undefined ? withoutMember(object, member) : { ...object, [member]: value };
 }
 
+/** Only `member`, or nothing. */
 function pick(object: JsonObject, member: string): JsonObject {
   const value = object[member];
   return value === undefined ? {} : { [member]: value };
@@ -370,6 +377,10 @@ function withGeneration(
   return { ...object, metadata: { ...objectOf(object.metadata), generation } };
 }
 
+/**
+ * What a generation of a custom kind counts: all but metadata, and but status where that is
+ * apart.
+ */
 function contentOf(object: JsonObject, hasStatus: boolean): JsonObject {
   const content = withoutMember(object, "metadata");
   return hasStatus ? withoutMember(content, "status") : content;
