@@ -27,8 +27,13 @@ import {
   toCoreEvent,
   withCoreDefaults,
 } from "./events_kind.ts";
-import type { ResourceRules, ResourceType, ScalePaths, ServedVersion } from "./resource_type.ts";
-import type { ServerContext } from "./context.ts";
+import type {
+  AllocationSource,
+  ResourceRules,
+  ResourceType,
+  ScalePaths,
+  ServedVersion,
+} from "./resource_type.ts";
 import { POLICY_ROWS, type ResourceRow, REVIEW_ROWS } from "./policy_resources.ts";
 import { columnsOf } from "./table_columns.ts";
 
@@ -180,7 +185,7 @@ const CORE_ROWS: readonly ResourceRow[] = [
 const ADDRESS_MAX = 254;
 
 /** `service` with a free cluster IP, unless it is headless, external or has one. */
-function withClusterIp(service: JsonObject, { storage, random }: ServerContext): JsonObject {
+function withClusterIp(service: JsonObject, { storage, random }: AllocationSource): JsonObject {
   const spec = objectOf(service.spec);
   if (spec.clusterIP !== undefined || spec.type === "ExternalName") return service;
   const taken = new Set(

@@ -6,12 +6,23 @@
  * @module
  */
 
-import type { JsonObject } from "../core/json.ts";
+import type { Random } from "../core/clock.ts";
+import type { Json, JsonObject } from "../core/json.ts";
 import type { ApiObject } from "./api_object.ts";
-import type { ServerContext } from "./context.ts";
 import type { FieldError } from "./field_errors.ts";
+import type { Storage } from "./storage.ts";
 import type { StructuralSchema } from "./structural_schema.ts";
-import type { ColumnDefinition } from "./tables.ts";
+
+/** One column and how its cells are made. */
+export interface ColumnDefinition {
+  readonly name: string;
+  readonly type: "string" | "integer" | "number" | "boolean" | "date";
+  readonly format?: string;
+  readonly description?: string;
+  /** 0: always shown; greater: only with `-o wide`. */
+  readonly priority?: number;
+  readonly cell: (object: ApiObject, nowMs: number) => Json;
+}
 
 /** How object names of a kind are checked. */
 export type NameRule = "subdomain" | "label" | "label1035" | "path";
@@ -42,6 +53,13 @@ export interface ScalePaths {
   readonly selector?: readonly string[];
 }
 
+/** Where what the server gives out comes from. */
+export interface AllocationSource {
+  /** What is taken already. */
+  readonly storage: Storage;
+  readonly random: Random;
+}
+
 /** Where kinds differ. Each member has a default that fits most kinds. */
 export interface ResourceRules {
   /** Verbs served; by default all eight. */
@@ -65,7 +83,7 @@ export interface ResourceRules {
   /** Adds what the server adds to a valid object. Runs on create and update. */
   readonly defaults?: (object: JsonObject) => JsonObject;
   /** Adds to a new object what the server gives out: addresses. */
-  readonly complete?: (object: JsonObject, context: ServerContext) => JsonObject;
+  readonly complete?: (object: JsonObject, from: AllocationSource) => JsonObject;
   /** Brings a new object into shape before validation: drops what a client may not set. */
   readonly prepareUpdate?: (object: JsonObject, previous: JsonObject) => JsonObject;
   readonly validate?: (object: JsonObject, previous: JsonObject | undefined) => FieldError[];

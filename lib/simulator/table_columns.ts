@@ -14,7 +14,8 @@ import {
   stringsAt,
   valueAt,
 } from "./api_object.ts";
-import { AGE_COLUMN, ageOf, type ColumnDefinition, labelsText, NAME_COLUMN } from "./tables.ts";
+import type { ColumnDefinition } from "./resource_type.ts";
+import { AGE_COLUMN, ageOf, labelsText, NAME_COLUMN } from "./tables.ts";
 
 type Cell = (object: ApiObject, nowMs: number) => Json;
 

@@ -9,18 +9,7 @@ import type { Json, JsonObject } from "../core/json.ts";
 import { parseTime } from "../core/timestamps.ts";
 import { type ApiObject, jsonOfObject, objectOfJson, stringAt, stringsAt } from "./api_object.ts";
 import { jsonPath } from "./json_path.ts";
-import type { Resource } from "./resource_type.ts";
-
-/** One column and how its cells are made. */
-export interface ColumnDefinition {
-  readonly name: string;
-  readonly type: "string" | "integer" | "number" | "boolean" | "date";
-  readonly format?: string;
-  readonly description?: string;
-  /** 0: always shown; greater: only with `-o wide`. */
-  readonly priority?: number;
-  readonly cell: (object: ApiObject, nowMs: number) => Json;
-}
+import type { ColumnDefinition, Resource } from "./resource_type.ts";
 
 /** The Name column that every table starts with. */
 export const NAME_COLUMN: ColumnDefinition = {
