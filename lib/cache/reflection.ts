@@ -165,7 +165,6 @@ export class Reflection<T extends KubeObject> {
     // The latest rather than any state: servers that stream have it at hand.
     const resourceVersion = step.resourceVersion === "0" ? "" : step.resourceVersion;
     const initial = new InitialEvents<T>(this.#options);
-    const startedMs = this.#options.clock.monotonicMs();
     let failure: ProtocolError | undefined;
     const result = await this.#watchFrom(resourceVersion, {
       sendInitialEvents: true,
@@ -175,7 +174,8 @@ export class Reflection<T extends KubeObject> {
         const list = initial.take(event);
         if (list === undefined) return;
         const listStep = { ...step, resourceVersion };
-        failure = this.#listed(list, listStep, { by: "stream", startedMs });
+        const by = { by: "stream", startedMs: this.#watchStartedMs } as const;
+        failure = this.#listed(list, listStep, by);
         if (failure !== undefined) return "enough";
       },
       signal,

@@ -2,7 +2,7 @@
  * The caches that the operator works from, and which changes in them lead to a look at which Foo.
  *
  * A Deployment concerns the Foo that controls it, and every Foo that names it: one that found the
- * name taken is looked at again when the Deployment changes hands or goes (field case R6).
+ * name taken by another Foo is looked at again when the Deployment changes hands or goes (R6).
  *
  * @module
  */
@@ -16,7 +16,6 @@ import {
   type CustomResourceDefinition,
   type Deployment,
   DEPLOYMENTS,
-  type KindDefinition,
 } from "../client/kinds.ts";
 import { enqueueChanges, specChanged } from "../controller/enqueue.ts";
 import { toController, toSelf } from "../controller/mappers.ts";
@@ -27,8 +26,8 @@ import { jsonEqual } from "../core/json.ts";
 import type { Logger } from "../core/log.ts";
 import { controllerRefOf, keyOf, type KubeObject, type ObjectKey } from "../core/objects.ts";
 import type { OwnWrites, WrittenKind } from "./own_writes.ts";
-import { slimDeployment, slimFoo } from "./plan.ts";
-import { BY_OWNER } from "./reconciler.ts";
+import { MANAGED_BY, MANAGED_BY_LABEL, slimDeployment, slimFoo } from "./plan.ts";
+import { BY_OWNER } from "./reconciler_options.ts";
 import { type Foo, FOO_CRD_NAME, FOOS } from "./schema.ts";
 
 /** Name of the index of Foos by the key of the Deployment that they name. */
@@ -78,14 +77,22 @@ export function fooInformers(
   };
 }
 
-/** The Foos and Deployments of `namespace`, or of all namespaces. */
+/**
+ * The Foos of `namespace`, or of all namespaces, and the Deployments that bear our label. The other
+ * Deployments of a cluster may be many, and are not ours to know: the reconciler meets one of them
+ * when its name is taken (`obstacles.ts`).
+ */
 export function fooSources(
   client: Client,
   { namespace }: { namespace: string | undefined },
 ): FooSources {
+  const place = namespace === undefined ? {} : { namespace };
   return {
-    foos: listWatch(client, { kind: FOOS, namespace }),
-    deployments: listWatch(client, { kind: DEPLOYMENTS, namespace }),
+    foos: client.resource(FOOS).listWatch(place),
+    deployments: client.resource(DEPLOYMENTS).listWatch({
+      ...place,
+      labelSelector: `${MANAGED_BY_LABEL}=${MANAGED_BY}`,
+    }),
   };
 }
 
@@ -98,32 +105,10 @@ export function definitionInformer(
   return new SharedInformer({
     ...parts,
     name: `${plural}.${gvk.group}`,
-    source: listWatch(client, {
-      kind: CUSTOM_RESOURCE_DEFINITIONS,
-      namespace: undefined,
+    source: client.resource(CUSTOM_RESOURCE_DEFINITIONS).listWatch({
       fieldSelector: `metadata.name=${FOO_CRD_NAME}`,
     }),
   });
-}
-
-/** A list and a watch of one kind in one place. */
-function listWatch<T extends KubeObject>(
-  client: Client,
-  { kind, namespace, fieldSelector }: {
-    kind: KindDefinition<T>;
-    namespace: string | undefined;
-    fieldSelector?: string;
-  },
-): ListWatch<T> {
-  const resource = client.resource(kind);
-  const place = {
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-  };
-  return {
-    list: (call) => resource.list({ ...place, ...call }),
-    watch: (call) => resource.watch({ ...place, ...call }),
-  };
 }
 
 /** An unchecked Foo may name nothing, or not by a text. */

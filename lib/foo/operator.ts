@@ -24,8 +24,8 @@ import {
 } from "../client/kinds.ts";
 import { RestClient } from "../client/rest.ts";
 import { FetchTransport, type Transport } from "../client/transport.ts";
-import { Controller } from "../controller/controller.ts";
-import { Workqueue } from "../controller/workqueue.ts";
+import { Controller, type ControllerObserver } from "../controller/controller.ts";
+import { Workqueue, type WorkqueueObserver } from "../controller/workqueue.ts";
 import type { Clock, Random } from "../core/clock.ts";
 import { assert } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
@@ -73,6 +73,16 @@ export interface OperatorDeps {
   readonly log: Logger;
   /** Sends requests. @default the one on `fetch`, or on `node:https` if the server is not verified */
   readonly transport?: Transport;
+  /** Hear what goes on, for metrics. @default nobody */
+  readonly observers?: OperatorObservers;
+}
+
+/** Who hears what the operator does. */
+export interface OperatorObservers {
+  /** Of the queue of Foos. */
+  readonly queue?: WorkqueueObserver;
+  /** Of their reconciles. */
+  readonly controller?: ControllerObserver;
 }
 
 /**
@@ -132,12 +142,18 @@ class Operator {
   constructor(
     { settings, deps, client }: { settings: OperatorSettings; deps: OperatorDeps; client: Client },
   ) {
-    const { clock, random, uuid, log } = deps;
+    const { clock, random, uuid, log, observers: { queue: observer } = {} } = deps;
     const rateLimiter = defaultRateLimiter<ObjectKey>({ clock, random });
     this.#settings = settings;
     this.#deps = deps;
     this.#client = client;
-    this.#queue = new Workqueue({ name: "foo", clock, rateLimiter, log });
+    this.#queue = new Workqueue({
+      name: "foo",
+      clock,
+      rateLimiter,
+      log,
+      ...(observer === undefined ? {} : { observer }),
+    });
     this.#served = new ServedStatusSource({ log });
     this.#recorder = new EventRecorder({
       client: client.resource(EVENTS),
@@ -180,7 +196,7 @@ class Operator {
   /** Caches and controller. They list Foos only once there is such a kind (field case W12). */
   async #reconcile(stop: AbortSignal): Promise<void> {
     await this.#isDefined.wait({ signal: stop });
-    const { clock, uuid, log } = this.#deps;
+    const { clock, uuid, log, observers: { controller: observer } = {} } = this.#deps;
     const { workers, gracePeriodMs } = this.#settings;
     const reconciler = new FooReconciler({
       listersOf: (namespace) => this.#listersOf(namespace),
@@ -207,6 +223,7 @@ class Operator {
       clock,
       uuid,
       log,
+      ...(observer === undefined ? {} : { observer }),
     });
     tasks["controller"] = (signal) => controller.run({ signal });
     await runTogether(tasks, { signal: stop });

@@ -13,7 +13,8 @@
  * @module
  */
 
-import { compareResourceVersions, isOrderedVersion, type ObjectKey } from "../core/objects.ts";
+import { hasReached } from "../cache/store_waiters.ts";
+import type { ObjectKey } from "../core/objects.ts";
 
 /**
  * How long a key waits at most for its caches, in milliseconds after its last write. A watch delivers
@@ -94,10 +95,6 @@ export class OwnWrites {
   }
 }
 
-/** False if one of them can't be ordered: then there is nothing to wait for. */
 function isBehind(reached: string, written: string | undefined): boolean {
-  if (written === undefined || !isOrderedVersion(reached) || !isOrderedVersion(written)) {
-    return false;
-  }
-  return compareResourceVersions(reached, written) < 0;
+  return written !== undefined && !hasReached(reached, written);
 }

@@ -11,9 +11,8 @@
  * @module
  */
 
-import type { Lister } from "../cache/store.ts";
 import type { Deployment } from "../client/kinds.ts";
-import type { Patch, StrategicPartial } from "../client/patch.ts";
+import type { StrategicPartial } from "../client/patch.ts";
 import {
   type ReconcileContext,
   type ReconcileRequest,
@@ -21,7 +20,6 @@ import {
   requeueAfter,
   SETTLED,
 } from "../controller/reconciler.ts";
-import type { Clock } from "../core/clock.ts";
 import {
   ApiError,
   isAlreadyExists,
@@ -32,15 +30,19 @@ import {
 import type { Logger } from "../core/log.ts";
 import { type Draft, keyOf, type ObjectKey } from "../core/objects.ts";
 import { timeOf } from "../core/timestamps.ts";
-import { type EventSink, FooNews } from "./news.ts";
+import { FooNews } from "./news.ts";
+import { Obstacles } from "./obstacles.ts";
 import { OwnWrites, type WrittenKind } from "./own_writes.ts";
-import { draftDeployment, planDeployment, superseded } from "./plan.ts";
+import { type DeploymentPlan, draftDeployment, planDeployment, superseded } from "./plan.ts";
+import { BY_OWNER, type FooListers, type FooReconcilerOptions } from "./reconciler_options.ts";
 import { checkFooSpec, type Foo, type FooSpec } from "./schema.ts";
-import { type FooOutcome, statusOf, type StatusPatch, statusPatch } from "./status.ts";
-import type { ServedStatusSource } from "./served_status.ts";
-
-/** Name of the index of Deployments by their controller's uid. */
-export const BY_OWNER = "owner";
+import {
+  type FooOutcome,
+  readyConditionOf,
+  statusOf,
+  type StatusPatch,
+  statusPatch,
+} from "./status.ts";
 
 /**
  * How soon a key is looked at again whose caches lag behind our own write, in milliseconds. The wait
@@ -57,48 +59,8 @@ const CONFLICT_RETRY_MS = 1000;
 /** Longest text of a server's refusal that goes into a condition. */
 const REFUSAL_MAX_CHARS = 1000;
 
-/** A place of an object, and what every call carries. */
-interface Call {
-  readonly name: string;
-  readonly namespace: string;
-  readonly signal: AbortSignal;
-}
-
-/** All that is needed of a client for Foos. */
-export interface FooWriter {
-  get(call: Call): Promise<Foo>;
-  patch(call: Call & { patch: Patch<Foo>; subresource: "status" }): Promise<Foo>;
-}
-
-/** All that is needed of a client for Deployments. */
-export interface DeploymentWriter {
-  get(call: Call): Promise<Deployment>;
-  create(draft: Draft<Deployment>, options: { signal: AbortSignal }): Promise<Deployment>;
-  patch(call: Call & { patch: Patch<Deployment> }): Promise<Deployment>;
-  delete(
-    call: Call & {
-      preconditions: { uid: string; resourceVersion: string };
-      propagationPolicy: "Background";
-    },
-  ): Promise<void>;
-}
-
-/** The caches of one namespace. */
-export interface FooListers {
-  readonly foos: Pick<Lister<Foo>, "find" | "resourceVersion">;
-  /** With the index {@linkcode BY_OWNER}. */
-  readonly deployments: Pick<Lister<Deployment>, "find" | "byIndex" | "resourceVersion">;
-}
-
-/** What a {@linkcode FooReconciler} is made of. */
-export interface FooReconcilerOptions {
-  readonly listersOf: (namespace: string) => FooListers;
-  readonly foos: FooWriter;
-  readonly deployments: DeploymentWriter;
-  readonly events: EventSink;
-  readonly served: ServedStatusSource;
-  readonly clock: Pick<Clock, "monotonicMs" | "wallMs">;
-}
+/** Why a Foo has no Deployment whose name is someone else's, in sample-controller's words. */
+const NAME_TAKEN = "ErrResourceExists";
 
 /** What one reconcile works on. */
 interface Work {
@@ -119,6 +81,8 @@ export class FooReconciler {
   readonly #news: FooNews;
   /** What the server refused, of Foos whose Deployment it refused: not asked for again. */
   readonly #refused = new Map<ObjectKey, { readonly what: string; readonly message: string }>();
+  /** Deployments in the way of Foos that the cache can't show. */
+  readonly #obstacles = new Obstacles();
   /** Foos whose Deployment was changed and whose `Synced` is still to be told. */
   readonly #changed = new Set<ObjectKey>();
   /** What was written, for those who put changes into the queue: an echo needs no look. */
@@ -149,14 +113,16 @@ export class FooReconciler {
       foos: listers.foos.resourceVersion,
       deployments: listers.deployments.resourceVersion,
     };
-    const nowMs = this.#options.clock.monotonicMs();
-    if (this.ownWrites.isLagging(key, { reached, nowMs })) return requeueAfter(LAG_POLL_MS);
+    if (this.ownWrites.isLagging(key, { reached, nowMs: this.#nowMs() })) {
+      return requeueAfter(LAG_POLL_MS);
+    }
 
     const work: Work = { key, foo, namespace, listers, signal, log };
     try {
       const outcome = await this.#bring(work);
       if (outcome !== undefined) await this.#report(work, outcome);
-      return SETTLED;
+      const waitMs = this.#obstacles.waitMs(key, this.#nowMs());
+      return waitMs === undefined ? SETTLED : requeueAfter(waitMs);
     } catch (error) {
       if (isConflict(error)) {
         log.debug("Waiting for a newer state", { error });
@@ -168,8 +134,13 @@ export class FooReconciler {
     }
   }
 
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+
   #forget(key: ObjectKey): void {
     this.ownWrites.forget(key);
+    this.#obstacles.cleared(key);
     this.#news.cleared(key);
     this.#refused.delete(key);
     this.#changed.delete(key);
@@ -179,6 +150,7 @@ export class FooReconciler {
   async #bring(work: Work): Promise<FooOutcome | undefined> {
     const check = checkFooSpec(work.foo);
     if (check.type === "invalid") {
+      this.#obstacles.cleared(work.key);
       return this.#blocked(work, { reason: "InvalidSpec", message: check.problem });
     }
     const found = this.#find(work, check.spec.deploymentName);
@@ -211,16 +183,24 @@ export class FooReconciler {
     work: Work,
     { spec, found: cached }: { spec: FooSpec; found: Deployment | undefined },
   ): Promise<FooOutcome | undefined> {
-    const { foo, namespace, signal } = work;
+    const { key, foo, namespace, signal } = work;
     const name = spec.deploymentName;
-    let found = cached;
+    const known = cached === undefined ? this.#obstacles.find(key, name) : undefined;
+    if (known !== undefined && this.#obstacles.waitMs(key, this.#nowMs()) !== 0) {
+      return known.what === "foreign" ? this.#foreign(work, name) : undefined;
+    }
+    // Where the name was taken, one read tells more than a create that fails.
+    const mayBeTaken = cached === undefined && (known !== undefined || wasTaken(foo));
+    let found = mayBeTaken ? await this.#findLive(work, name) : cached;
+    this.#obstacles.cleared(key);
     if (found === undefined) {
       const made = await this.#create(work, draftDeployment(foo, spec));
       if (made !== undefined) return await this.#synced(work, { spec, deployment: made });
-      // The name is taken by one that the cache does not have yet. Whose it is, the server knows.
+      // The name is taken by one that the cache does not have. Whose it is, the server knows.
       found = await this.#options.deployments.get({ name, namespace, signal });
     }
     const plan = planDeployment({ foo, spec, found });
+    if (found !== cached) this.#remember(work, found, plan);
     switch (plan.type) {
       case "keep":
         return await this.#synced(work, { spec, deployment: found });
@@ -230,14 +210,37 @@ export class FooReconciler {
           deployment: await this.#correct(work, { name, patch: plan.patch }),
         });
       case "foreign":
-        return this.#blocked(work, {
-          reason: "ErrResourceExists",
-          message: `Resource "${name}" already exists and is not managed by Foo`,
-        });
+        return this.#foreign(work, name);
       case "wait":
         return undefined;
       default:
         return plan satisfies never;
+    }
+  }
+
+  /** Of what the cache does not show nobody tells the end: then the server has to be asked again. */
+  #remember({ key }: Work, { metadata: { name } }: Deployment, { type }: DeploymentPlan): void {
+    if (type !== "foreign" && type !== "wait") return;
+    const what = type === "foreign" ? "foreign" : "ending";
+    this.#obstacles.met(key, { name, what, seenAtMs: this.#nowMs() });
+  }
+
+  #foreign(work: Work, name: string): FooOutcome {
+    return this.#blocked(work, {
+      reason: NAME_TAKEN,
+      message: `Resource "${name}" already exists and is not managed by Foo`,
+    });
+  }
+
+  async #findLive(
+    { namespace, signal }: Work,
+    name: string,
+  ): Promise<Deployment | undefined> {
+    try {
+      return await this.#options.deployments.get({ name, namespace, signal });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
     }
   }
 
@@ -363,6 +366,12 @@ export class FooReconciler {
   #wrote(key: ObjectKey, { kind, version }: { kind: WrittenKind; version: string }): void {
     this.ownWrites.wrote(key, { kind, version, nowMs: this.#options.clock.monotonicMs() });
   }
+}
+
+/** By the Foo's status, which outlives this process. */
+function wasTaken(foo: Foo): boolean {
+  const { reason, observedGeneration } = readyConditionOf(foo) ?? {};
+  return reason === NAME_TAKEN && observedGeneration === foo.metadata.generation;
 }
 
 /**

@@ -3,6 +3,7 @@
  */
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { OBSTACLE_POLL_MS } from "../../lib/foo/obstacles.ts";
 import { readyConditionOf } from "../../lib/foo/status.ts";
 import { definition, SimWorld } from "../support/sim_operator.ts";
 
@@ -60,7 +61,7 @@ Deno.test("runOperator() keeps the old Deployment while the new name is someone 
   deepStrictEqual(Object.keys(await world.deploymentsByName()).sort(), ["old", "web"]);
 
   await world.deployments.delete({ name: "web", namespace: "default", signal: world.signal });
-  await world.clock.advance(5000);
+  await world.clock.advance(OBSTACLE_POLL_MS);
   deepStrictEqual(Object.keys(await world.deploymentsByName()), ["web"]);
   ok(readyConditionOf(await world.foo("a"))?.reason !== "ErrResourceExists");
 });
@@ -70,7 +71,8 @@ Deno.test("R6 runOperator() leaves a foreign Deployment untouched, says so once,
   const foreign = await world.createForeign("web");
   await world.createFoo("a", { deploymentName: "web", replicas: 2 });
   await world.clock.advance(60_000);
-  deepStrictEqual(world.writes(), ["PATCH foos/a/status 200", "POST events 201"]);
+  const told = ["POST deployments 409", "PATCH foos/a/status 200", "POST events 201"];
+  deepStrictEqual(world.writes(), told);
   deepStrictEqual(await world.eventsOf("a"), [TOLD]);
   strictEqual(
     (await world.deployment("web")).metadata.resourceVersion,
@@ -81,9 +83,10 @@ Deno.test("R6 runOperator() leaves a foreign Deployment untouched, says so once,
   world.startOperator();
   await world.clock.advance(5000);
   deepStrictEqual(await world.eventsOf("a"), [TOLD], "not again after a restart");
+  deepStrictEqual(world.writes(), told, "nor tried again");
 
   await world.deployments.delete({ name: "web", namespace: "default", signal: world.signal });
-  await world.clock.advance(5000);
+  await world.clock.advance(OBSTACLE_POLL_MS);
   strictEqual((await world.deployment("web")).spec?.replicas, 2);
   deepStrictEqual(await world.eventsOf("a"), ["Normal Synced: Foo synced successfully", TOLD]);
 });
