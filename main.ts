@@ -8,6 +8,7 @@
 
 import { EXIT, type Host } from "./lib/cli/command.ts";
 import { buildInfo } from "./lib/cli/build_info.ts";
+import { localFiles } from "./lib/client/credentials.ts";
 import { main } from "./lib/cli/main.ts";
 import { ownPermissions } from "./lib/cli/sandbox.ts";
 import { realClock, realRandom, realUuid } from "./lib/core/clock.ts";
@@ -53,6 +54,7 @@ export function realHost(signal: AbortSignal): Host {
     random: realRandom,
     uuid: realUuid,
     build: buildInfo(),
+    files: localFiles,
     // The build bundles this module apart and puts the bundle's name here.
     operatorWorker: new URL("./lib/cli/operator_worker.ts", import.meta.url),
     permissions: ownPermissions,

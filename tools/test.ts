@@ -53,6 +53,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
 const ENVIRONMENT = [
   "CI",
   "DENO_DIR",
+  "DENO_FOR_COMPILE",
   "DENO_TLS_CA_STORE",
   "FOO_OPERATOR",
   "HOME",

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { LocalFiles } from "../client/credentials.ts";
 import type { Environment } from "../client/proxy.ts";
 import type { Clock, Random } from "../core/clock.ts";
 import type { Redactor } from "../core/redact.ts";
@@ -29,6 +30,8 @@ export interface Host {
   readonly random: Random;
   readonly uuid: () => string;
   readonly build: BuildInfo;
+  /** Where configuration and credentials are read from. */
+  readonly files: LocalFiles;
   /** Module that an operator's worker runs: `operator_worker.ts`. */
   readonly operatorWorker: URL;
   /** What the process may do. */

@@ -158,7 +158,7 @@ export function loadConfigOf(
   { flags }: Pick<Invocation, "flags">,
   { host, log }: { host: Host; log: Logger },
 ): Promise<ResolvedConfig> {
-  const { environment, terminals, clock, uuid, signal, build } = host;
+  const { environment, terminals, files, clock, uuid, signal, build } = host;
   return loadConfig({
     kubeconfig: flags.text("kubeconfig"),
     context: flags.text("context"),
@@ -166,6 +166,7 @@ export function loadConfigOf(
     environment,
     userAgent: `${PROGRAM}/${build.version} (${build.platform})`,
     stdinIsTerminal: terminals.stdin,
+    files,
     uuid,
     clock,
     log,

@@ -5,6 +5,7 @@
  */
 
 import { main } from "../../lib/cli/main.ts";
+import { localFiles } from "../../lib/client/credentials.ts";
 import type { Host } from "../../lib/cli/command.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
 
@@ -34,6 +35,7 @@ export function cliHost(options: Partial<Host> = {}): { host: Host; printed: Pri
     random: () => 0,
     uuid: () => "00000000-0000-4000-8000-000000000000",
     build: { version: "1.2.3", deno: "2.9.6", platform: "linux/x86_64" },
+    files: localFiles,
     operatorWorker: new URL("../../lib/cli/operator_worker.ts", import.meta.url),
     permissions: { state: () => Promise.resolve("all"), drop: () => Promise.resolve() },
     ...options,

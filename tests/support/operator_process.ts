@@ -18,8 +18,10 @@ export interface OperatorOptions {
   readonly args: readonly string[];
   /** The whole environment; nothing is inherited. */
   readonly environment?: Record<string, string>;
-  /** A compiled binary; default: `main.ts` of this checkout. */
+  /** A compiled binary; default: `main` of this checkout. */
   readonly binary?: string;
+  /** The module to run from source, as a path. @default `main.ts` */
+  readonly main?: string;
   readonly cwd?: string;
 }
 
@@ -40,8 +42,8 @@ const MAIN = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Program and first arguments that run the operator from source. */
-export function fromSource(): string[] {
-  return [Deno.execPath(), "run", "--quiet", "--no-prompt", "--cached-only", "-A", MAIN];
+export function fromSource(main: string = MAIN): string[] {
+  return [Deno.execPath(), "run", "--quiet", "--no-prompt", "--cached-only", "-A", main];
 }
 
 /** A running operator. Leaving the scope kills it. */
@@ -63,7 +65,9 @@ export class OperatorProcess implements AsyncDisposable {
 
   /** Starts the process; does not wait for anything it does. */
   static start(options: OperatorOptions): OperatorProcess {
-    const [program, ...first] = options.binary === undefined ? fromSource() : [options.binary];
+    const [program, ...first] = options.binary === undefined
+      ? fromSource(options.main)
+      : [options.binary];
     return new OperatorProcess(
       new Deno.Command(program ?? "", {
         args: [...first, ...options.args],

@@ -111,3 +111,40 @@ Deno.test("build() says why the sources can't be bundled", async () => {
   await Deno.writeTextFile(world.options.main, 'import "./absent.ts";\n');
   await rejects(build(world.options), /^BuildError: Cannot bundle .*main\.ts: error.*absent\.ts/);
 });
+
+Deno.test("build() bundles a worker apart, and has the main module start that bundle", async () => {
+  await using world = await scratch(`
+for arg; do case "$arg" in --include=*) worker="\${arg#--include=}" ;; esac; done
+line="no worker"
+if grep -q 'URL("./worker.js"' "$entry" && grep -q "the worker" "$worker"; then line="app 1.2.3"; fi
+printf '#!/bin/sh\necho "%s"\n' "$line" >"$output"; chmod 755 "$output"`);
+  const folder = world.options.main.replace("main.ts", "");
+  await Deno.mkdir(`${folder}lib`);
+  await Deno.writeTextFile(`${folder}lib/worker.ts`, 'console.log("the worker");\n');
+  await Deno.writeTextFile(
+    world.options.main,
+    'new Worker(new URL("./lib/worker.ts", import.meta.url), { type: "module" });\n',
+  );
+  await build({ ...world.options, workers: [`${folder}lib/worker.ts`] });
+});
+
+Deno.test("build() refuses a main module that does not name its worker", async () => {
+  await using world = await scratch(printing("app 1.2.3"));
+  const worker = world.options.main.replace("main.ts", "worker.ts");
+  await Deno.writeTextFile(worker, "export {};\n");
+  await rejects(
+    build({ ...world.options, workers: [worker] }),
+    /names its worker "\.\/worker\.ts" 0 times, not once/,
+  );
+});
+
+Deno.test("build() refuses a bundle that loads code at run time, unless it may", async () => {
+  await using world = await scratch(printing("app 1.2.3"));
+  for (const code of ["await import(Deno.args[0]);", "eval(Deno.args[0]);"]) {
+    await Deno.writeTextFile(world.options.main, `${code}\n`);
+    await rejects(build(world.options), /Cannot accept a bundle that loads code at run time/);
+    await build({ ...world.options, hasDynamicImports: true });
+  }
+  await Deno.writeTextFile(world.options.main, 'const eval_ = "import x"; console.log(eval_);\n');
+  await build(world.options);
+});
