@@ -10,7 +10,7 @@
  */
 
 import type { JsonObject } from "../core/json.ts";
-import { keyOf, type ObjectKey } from "../core/objects.ts";
+import { controllerRefOf, keyOf, type ObjectKey } from "../core/objects.ts";
 import { parseTime, timeOf } from "../core/timestamps.ts";
 import {
   type ApiObject,
@@ -66,6 +66,8 @@ export class Workloads implements ServerController {
   readonly #delayMs: number;
   /** Syncs that are scheduled and have not run: one is enough for any number of changes. */
   readonly #scheduled = new Set<string>();
+  /** Keys by table and controller's uid, so that a sync does not look at all Pods there are. */
+  readonly #owned = new Map<string, Set<ObjectKey>>();
 
   /** Stores; the first change starts it. */
   constructor(context: ServerContext, options: WorkloadOptions = {}) {
@@ -76,6 +78,7 @@ export class Workloads implements ServerController {
 
   onChange(change: StoredChange): void {
     const { table, key, object, type } = change;
+    if (table === REPLICA_SETS || table === PODS) this.#index(change);
     switch (table) {
       case DEPLOYMENTS:
         if (type !== "DELETED") this.#schedule(DEPLOYMENTS, key);
@@ -107,18 +110,34 @@ export class Workloads implements ServerController {
 
   /** A change of an owned object is news for its owner. */
   #scheduleOwner(object: ApiObject, kind: string, table: string): void {
-    const owner = object.metadata.ownerReferences?.find((each) =>
-      each.controller === true && each.kind === kind
-    );
+    const owner = controllerRefOf(object);
     const { namespace } = object.metadata;
-    if (owner !== undefined) this.#schedule(table, `${namespace}/${owner.name}`);
+    if (owner?.kind === kind) this.#schedule(table, `${namespace}/${owner.name}`);
   }
 
-  /** Objects of `table` that `owner` controls. */
+  /** Keeps the index of owned objects in step with one change. */
+  #index({ type, table, key, object, previous }: StoredChange): void {
+    const before = controllerRefOf(previous ?? NO_OWNER)?.uid;
+    const after = type === "DELETED" ? undefined : controllerRefOf(object)?.uid;
+    if (before === after) return;
+    if (before !== undefined) {
+      const keys = this.#owned.get(`${table} ${before}`);
+      keys?.delete(key);
+      if (keys?.size === 0) this.#owned.delete(`${table} ${before}`);
+    }
+    if (after !== undefined) {
+      const id = `${table} ${after}`;
+      const keys = this.#owned.get(id);
+      if (keys === undefined) this.#owned.set(id, new Set([key]));
+      else keys.add(key);
+    }
+  }
+
+  /** Objects of `table` that `owner` controls, in order of their keys. */
   #ownedBy(owner: ApiObject, table: string): ApiObject[] {
-    const { uid } = owner.metadata;
-    return this.#context.storage.all(table).filter(({ metadata }) =>
-      metadata.ownerReferences?.some((each) => each.uid === uid && each.controller === true)
+    const keys = this.#owned.get(`${table} ${owner.metadata.uid}`) ?? [];
+    return [...keys].sort().map((key) => this.#context.storage.find(table, key)).filter((each) =>
+      each !== undefined
     );
   }
 
@@ -311,6 +330,9 @@ export class Workloads implements ServerController {
     });
   }
 }
+
+/** Stands for the state before a creation. */
+const NO_OWNER = { metadata: {} };
 
 /** Pods beyond `wanted`: those that are not ready first, then the youngest. */
 function surplus(pods: readonly ApiObject[], wanted: number): ApiObject[] {
