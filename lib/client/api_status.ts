@@ -62,13 +62,41 @@ export function apiErrorOf(answer: FailedAnswer): ApiError {
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(body?.details?.causes && { causes: body.details.causes }),
   };
-  if (body?.message) return new ApiError(`Cannot ${verb} ${path}: ${body.message}`, fields);
+  const said = body?.message ??
+    `the answer has ${answer.contentType ?? "no content type"} and is no Status`;
+  const advice = adviceOf(fields, body);
   return new ApiError(
-    `Cannot ${verb} ${path}: ${method} was answered with ${status} and ` +
-      `${answer.contentType ?? "no content type"} instead of a Status`,
+    `Cannot ${verb} ${path}: ${said} (${method} was answered with ${status} ${fields.reason}` +
+      `${advice === undefined ? "" : `; ${advice}`})`,
     fields,
   );
 }
+
+/** What a person can do about it, where the server does not say. */
+function adviceOf(
+  { status, reason }: { status: number; reason: ApiReason },
+  body: Status | undefined,
+): string | undefined {
+  if (status === 404 && body?.details?.name === undefined) {
+    return "is the kind's CustomResourceDefinition installed, and its version served?";
+  }
+  return ADVICE[reason];
+}
+
+const ADVICE: Readonly<Partial<Record<ApiReason, string>>> = {
+  Unauthorized: "check the credentials: none, expired, or unknown to this server",
+  Forbidden: "bind a role that allows it to this user",
+  Conflict: "read the object anew and repeat",
+  Expired: "list anew",
+  Gone: "list anew",
+  Invalid: "correct the fields that are named",
+  MethodNotAllowed: "this kind has no such verb",
+  RequestEntityTooLarge: "make the object smaller",
+  TooManyRequests: "try again later",
+  ServiceUnavailable: "try again later",
+  Timeout: "try again later",
+  ServerTimeout: "try again later",
+};
 
 /** `value` as a Status, or `undefined` if it is none. Members of a wrong type are left out. */
 export function statusOf(value: unknown): Status | undefined {

@@ -196,7 +196,7 @@ export class RestClient {
       );
     } catch (error) {
       tell("<error>");
-      throw error;
+      throw error instanceof ConnectionError ? namedAfter(request, error) : error;
     } finally {
       deadlines.expect("nothing");
     }
@@ -255,6 +255,15 @@ export class RestClient {
 /** Completes "Cannot …" and "Deadline passed: …". */
 function actionOf({ verb, path }: RestRequest): string {
   return `${verb} ${path}`;
+}
+
+/** `error` with what was asked for, which the transport does not tell. */
+function namedAfter(request: RestRequest, error: ConnectionError): ConnectionError {
+  const { stage } = error;
+  return new ConnectionError(
+    `Cannot ${actionOf(request)} by ${request.method}: ${error.message}`,
+    { cause: error, ...(stage !== undefined && { stage }) },
+  );
 }
 
 function queryOf(query: RestRequest["query"]): string {

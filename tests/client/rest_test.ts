@@ -62,7 +62,11 @@ Deno.test("RestClient.request() throws a Status as an ApiError", async () => {
     strictEqual(error.verb, "get");
     strictEqual(error.path, "/api/v1/namespaces/a");
     deepStrictEqual(error.causes, causes);
-    strictEqual(error.message, 'Cannot get /api/v1/namespaces/a: Foo "a" is invalid');
+    strictEqual(
+      error.message,
+      'Cannot get /api/v1/namespaces/a: Foo "a" is invalid ' +
+        "(GET was answered with 422 Invalid; correct the fields that are named)",
+    );
     return true;
   });
 });
@@ -81,9 +85,8 @@ Deno.test("RestClient.request() throws answers that are no Status as ApiErrors t
     name: "ApiError",
     status: 502,
     reason: "Unknown",
-    message:
-      "Cannot get /api/v1/namespaces/a: GET was answered with 502 and text/html instead of " +
-      "a Status",
+    message: "Cannot get /api/v1/namespaces/a: the answer has text/html and is no Status " +
+      "(GET was answered with 502 Unknown)",
   });
   await rejects(rest.request(get()), { name: "ApiError", status: 404, reason: "NotFound" });
   await rejects(rest.request(get()), { name: "ApiError", status: 403, reason: "Forbidden" });
