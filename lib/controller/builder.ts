@@ -8,10 +8,11 @@
  * @module
  */
 
+import type { CacheHandle } from "../cache/informer_set.ts";
+import type { CacheScope } from "../cache/scope.ts";
 import type { HandlerRegistration } from "../cache/shared_informer.ts";
 import type { Lister } from "../cache/store.ts";
 import type { KindDefinition } from "../client/kinds.ts";
-import type { Selection } from "../client/resource_options.ts";
 import type { Clock, Random } from "../core/clock.ts";
 import type { Logger } from "../core/log.ts";
 import type { KubeObject, ObjectKey } from "../core/objects.ts";
@@ -22,7 +23,6 @@ import { Controller } from "./controller.ts";
 import type { ControllerObserver } from "./controller_options.ts";
 import { enqueueChanges, specChanged } from "./enqueue.ts";
 import type { ExternalSource } from "./external_source.ts";
-import type { InformerSource } from "./kind_informers.ts";
 import { type Mapper, toAnyOwner, toController, toSelf } from "./mappers.ts";
 import type { Predicate } from "./predicates.ts";
 import type { Reconciler } from "./reconciler.ts";
@@ -36,10 +36,19 @@ import { Workqueue, type WorkqueueObserver } from "./workqueue.ts";
  */
 export const BUILT_GRACE_PERIOD_MS = 20_000;
 
+/** Where a builder declares caches. A `CachedClient` fits. */
+export interface KindCaches {
+  /** The cache of `kind` in `options.scope`, shared with all who declare the same. */
+  declare<T extends KubeObject>(
+    kind: KindDefinition<T>,
+    options?: { readonly scope?: CacheScope },
+  ): CacheHandle<T>;
+}
+
 /** What is watched of one kind. */
 export interface WatchOptions<T> {
-  /** Which objects are cached; shared with whoever asks for the same. @default all */
-  readonly selection?: Selection;
+  /** Which objects are cached; the cache is shared with whoever declares the same. @default all */
+  readonly scope?: CacheScope;
   /** Which changes are worth a look. @default all */
   readonly predicate?: Predicate<T>;
 }
@@ -56,8 +65,8 @@ export interface WatchParts {
   readonly controller: string;
   /** The kind that is reconciled. */
   readonly owner: KindDefinition<KubeObject>;
-  /** Where informers come from. */
-  readonly informers: InformerSource;
+  /** Where caches are declared. */
+  readonly caches: KindCaches;
   /** The controller's queue. */
   readonly queue: Workqueue<ObjectKey>;
   /** Gets errors of predicates and mappers. */
@@ -121,8 +130,8 @@ export interface ControllerDescription<T extends KubeObject> extends WatchOption
 
 /** What a built controller gets of the outside. */
 export interface ControllerParts {
-  /** Where informers come from; they run apart, as `caches` of a manager. */
-  readonly informers: InformerSource;
+  /** Where caches are declared; they run apart, as `cachesPart` of a manager. */
+  readonly caches: KindCaches;
   readonly clock: Clock;
   readonly random: Random;
   readonly uuid: () => string;
@@ -151,53 +160,66 @@ export interface BuiltController<T extends KubeObject> extends Runnable {
 }
 
 /**
- * Makes a controller of its description. All informers that it needs are declared here, so they run
- * only after it is built; `run` waits for them.
+ * Makes a controller of its description. All caches that it needs are declared here, and held for as
+ * long as the process lives; `run` waits for them.
  *
  * Its `run` may be called again after it failed.
  *
- * @example Two kinds, one watch besides; the `informers` here stand for `new KindInformers(…)`
+ * @example The simulated server stands for a cluster
  * ```ts
  * import { deepStrictEqual } from "node:assert/strict";
- * import { CONFIG_MAPS, DEPLOYMENTS, NAMESPACES } from "../client/kinds.ts";
- * import { realClock, realRandom, realUuid } from "../core/clock.ts";
- * import { silentLogger } from "../core/log.ts";
- * import { KindInformers } from "./kind_informers.ts";
+ * import { InformerSet } from "../cache/informer_set.ts";
+ * import { Client } from "../client/client.ts";
+ * import { CONFIG_MAPS, NAMESPACES } from "../client/kinds.ts";
+ * import { RestClient } from "../client/rest.ts";
+ * import { realClock as clock, realRandom as random, realUuid as uuid } from "../core/clock.ts";
+ * import { silentLogger as log } from "../core/log.ts";
+ * import { ApiServer } from "../simulator/server.ts";
+ * import { CachedClient } from "./cached_client.ts";
+ * import { cachesPart } from "./caches_part.ts";
+ * import { Manager } from "./manager.ts";
  * import { SETTLED } from "./reconciler.ts";
  *
- * const parts = { clock: realClock, random: realRandom, uuid: realUuid, log: silentLogger };
- * const source = { list: () => Promise.reject(new Error("no server")), async *watch() {} };
- * const client = { resource: () => ({ listWatch: () => source }) };
- * const informers = new KindInformers({ ...parts, client });
+ * await using server = new ApiServer({ clock, random });
+ * const transport = (url: string, init: RequestInit) => server.fetch(url, init);
+ * const connection = { server: "https://sim:6443", userAgent: "example/1.0" };
+ * const client = new Client(new RestClient({ transport, connection, clock }));
+ * const informers = new InformerSet({ clock, random, log });
+ * const caches = new CachedClient({ client, caches: informers, clock });
+ *
+ * const stop = new AbortController();
+ * const seen: string[] = [];
  * const controller = buildController({
- *   for: DEPLOYMENTS,
- *   watches: [
- *     owns(CONFIG_MAPS),
- *     watches(NAMESPACES, { mapper: ({ metadata }) => [`${metadata.name}/web`] }),
- *   ],
- *   reconcile: () => Promise.resolve(SETTLED),
- * }, { ...parts, informers });
- * deepStrictEqual(Object.keys(informers.health().details ?? {}), [
- *   "1: deployments.apps", "2: configmaps", "3: namespaces",
- * ]);
- * deepStrictEqual(controller.name, "deployments");
+ *   for: NAMESPACES,
+ *   watches: [watches(CONFIG_MAPS, { mapper: (map) => [map.metadata.namespace ?? ""] })],
+ *   reconcile({ name }) {
+ *     seen.push(name);
+ *     if (name === "default") stop.abort();
+ *     return Promise.resolve(SETTLED);
+ *   },
+ * }, { caches, clock, random, uuid, log });
+ * await new Manager({ clock, random, log })
+ *   .add("caches", cachesPart(informers))
+ *   .add("elected", controller)
+ *   .run(stop);
+ * deepStrictEqual(seen, ["default"]);
  * ```
  */
 export function buildController<T extends KubeObject>(
   description: ControllerDescription<T>,
   parts: ControllerParts,
 ): BuiltController<T> {
-  const { for: kind, name = kind.plural, watches = [], external = [], selection } = description;
-  const { informers, clock, random, log, queueObserver, onMapError } = parts;
+  const { for: kind, name = kind.plural, watches = [], external = [], scope } = description;
+  const { caches, clock, random, log, queueObserver, onMapError } = parts;
   const rateLimiter = description.rateLimiter ?? defaultRateLimiter({ clock, random });
   const observer = queueObserver === undefined ? {} : { observer: queueObserver };
   const queue = new Workqueue({ name, clock, rateLimiter, log, ...observer });
   const mapErrors = onMapError === undefined ? {} : { onMapError };
-  const watchParts = { controller: name, owner: kind, informers, queue, log, ...mapErrors };
+  const watchParts = { controller: name, owner: kind, caches, queue, log, ...mapErrors };
   const { resetsBackoff = specChanged } = description;
   const own = connect(kind, { ...description, mapper: toSelf, resetsBackoff }, watchParts);
   const handlers = [own, ...watches.map((watch) => watch.connect(watchParts))];
-  const { lister } = informers.of(kind, selection === undefined ? {} : { selection });
+  const { lister } = caches.declare(kind, scope === undefined ? {} : { scope });
   const telling = { ...parts, observer: tellingObserver(kind, lister, parts) };
   const controller = makeController(name, { description, parts: telling, queue, handlers });
   return {
@@ -252,15 +274,15 @@ function makeController<T extends KubeObject>(
 /** Connects one kind's informer to the queue. */
 function connect<T extends KubeObject>(
   kind: KindDefinition<T>,
-  { selection, predicate, mapper, resetsBackoff }: WatchOptions<T> & {
+  { scope, predicate, mapper, resetsBackoff }: WatchOptions<T> & {
     readonly mapper: Mapper<T>;
     readonly resetsBackoff?: Predicate<T>;
   },
-  { controller, informers, queue, log, onMapError }: WatchParts,
+  { controller, caches, queue, log, onMapError }: WatchParts,
 ): HandlerRegistration {
   return enqueueChanges({
     name: `${controller}/${kind.plural}`,
-    source: informers.of(kind, selection === undefined ? {} : { selection }),
+    source: caches.declare(kind, scope === undefined ? {} : { scope }),
     queue,
     mapper,
     ...(predicate === undefined ? {} : { predicate }),

@@ -17,24 +17,10 @@ import { missingIn } from "../core/difference.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../core/errors.ts";
 import { type DeepPartial, type Draft, isControlledBy, type KubeObject } from "../core/objects.ts";
 import { AlreadyOwnedError, planAdoption, withController } from "../core/owner_references.ts";
+import { type LiveReader, type Maker, type Patcher, placeOf, readLive } from "./object_client.ts";
 
-/** All that is needed of a client. A `ResourceClient` fits. */
-export interface ChildClient<T extends KubeObject> {
-  get(options: { name: string; namespace?: string; signal: AbortSignal }): Promise<T>;
-  create(draft: Draft<T>, options: { signal: AbortSignal }): Promise<T>;
-  patch(
-    options: { name: string; namespace?: string; patch: Patch<KubeObject>; signal: AbortSignal },
-  ): Promise<T>;
-  delete(
-    options: {
-      name: string;
-      namespace?: string;
-      preconditions: { uid: string; resourceVersion?: string };
-      propagationPolicy: "Background";
-      signal: AbortSignal;
-    },
-  ): Promise<void>;
-}
+/** All that is needed of a client. */
+export type ChildClient<T extends KubeObject> = Maker<T> & Patcher<T> & LiveReader<T>;
 
 /** Whose children, and how they are reached. */
 export interface ChildOptions<T extends KubeObject> {
@@ -91,7 +77,8 @@ export async function ensureChild<T extends KubeObject>(
   }
   // The cache does not know it: perhaps our own from a moment ago, perhaps somebody's (S6, R6).
   const { name, namespace } = wanted.metadata;
-  const found = await client.get({ name, ...(namespace && { namespace }), signal });
+  const place = { name, ...(namespace === undefined ? {} : { namespace }) };
+  const found = await readLive(client, { ...place, signal });
   return await keep(options, found);
 }
 
@@ -184,11 +171,4 @@ function withoutIdentity(wanted: Draft<KubeObject>): object {
   const { labels, annotations, finalizers } = wanted.metadata;
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = wanted;
   return { ...rest, metadata: { labels, annotations, finalizers } };
-}
-
-function placeOf({ metadata: { name, namespace } }: KubeObject): {
-  name: string;
-  namespace?: string;
-} {
-  return { name, ...(namespace === undefined ? {} : { namespace }) };
 }

@@ -13,17 +13,11 @@ import {
   isDeleting,
 } from "../core/finalizers.ts";
 import type { KubeObject } from "../core/objects.ts";
+import { type LiveReader, type Patcher, placeOf, readLive } from "./object_client.ts";
 import { type ReconcileResult, SETTLED } from "./reconciler.ts";
 
-/** All that is needed of a client. A `ResourceClient` fits. */
-export interface FinalizerClient<T extends KubeObject> {
-  /** The live object. */
-  get(options: { name: string; namespace?: string; signal: AbortSignal }): Promise<T>;
-  /** Changes it. */
-  patch(
-    options: { name: string; namespace?: string; patch: Patch<KubeObject>; signal: AbortSignal },
-  ): Promise<T>;
-}
+/** All that is needed of a client. */
+export type FinalizerClient<T extends KubeObject> = Patcher<T> & LiveReader<T>;
 
 /** Looks at the live object before giving up, if others keep changing its finalizers. */
 const REMOVALS_MAX = 4;
@@ -80,7 +74,7 @@ export async function removeFinalizer<T extends KubeObject>(
       if (!isTestFailure(error) || attempt >= REMOVALS_MAX) throw error;
     }
     try {
-      current = await client.get({ ...placeOf(object), signal });
+      current = await readLive(client, { ...placeOf(object), signal });
     } catch (error) {
       if (isNotFound(error)) return;
       throw error;
@@ -140,11 +134,4 @@ export async function withFinalizer<T extends KubeObject>(
  */
 function isTestFailure(error: unknown): boolean {
   return isConflict(error) || (error instanceof ApiError && error.status === 422);
-}
-
-function placeOf({ metadata: { name, namespace } }: KubeObject): {
-  name: string;
-  namespace?: string;
-} {
-  return { name, ...(namespace === undefined ? {} : { namespace }) };
 }

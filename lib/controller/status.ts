@@ -8,19 +8,7 @@ import type { Patch } from "../client/patch.ts";
 import { isJsonObject, jsonEqual, type JsonObject, memberOf, setMember } from "../core/json.ts";
 import type { KubeObject } from "../core/objects.ts";
 import { diffMergePatch } from "../core/patch_merge.ts";
-
-/** All that is needed of a client. A `ResourceClient` fits. */
-export interface StatusClient<T extends KubeObject> {
-  patch(
-    options: {
-      name: string;
-      namespace?: string;
-      subresource: "status";
-      patch: Patch<WithStatus>;
-      signal: AbortSignal;
-    },
-  ): Promise<T>;
-}
+import { type Patcher, placeOf } from "./object_client.ts";
 
 /** An object with a status. */
 export type WithStatus = KubeObject & { status?: object };
@@ -81,20 +69,14 @@ export function statusDifference(
 export async function patchStatus<T extends WithStatus>(
   object: T,
   wanted: Readonly<Partial<NonNullable<T["status"]>>>,
-  { client, signal }: { client: StatusClient<T>; signal: AbortSignal },
+  { client, signal }: { client: Patcher<T>; signal: AbortSignal },
 ): Promise<T> {
   const status = statusDifference(object.status, wanted);
   if (status === undefined) return object;
-  const { name, namespace, uid, resourceVersion } = object.metadata;
+  const { uid, resourceVersion } = object.metadata;
   const patch: Patch<WithStatus> = {
     type: "merge",
     body: { metadata: { uid, resourceVersion }, status },
   };
-  return await client.patch({
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    subresource: "status",
-    patch,
-    signal,
-  });
+  return await client.patch({ ...placeOf(object), subresource: "status", patch, signal });
 }

@@ -6,11 +6,11 @@
  * @module
  */
 
-import type { Lister } from "../../lib/cache/store.ts";
+import { InformerSet } from "../../lib/cache/informer_set.ts";
+import type { CacheScope } from "../../lib/cache/scope.ts";
 import type { Client } from "../../lib/client/client.ts";
 import {
   CONFIG_MAPS,
-  type ConfigMap,
   type CustomResourceDefinition,
   defineKind,
   type KindDefinition,
@@ -22,6 +22,8 @@ import {
   owns,
   watches,
 } from "../../lib/controller/builder.ts";
+import { CachedClient } from "../../lib/controller/cached_client.ts";
+import { cachesPart } from "../../lib/controller/caches_part.ts";
 import { ensureChild, pruneChildren } from "../../lib/controller/children.ts";
 import {
   everyInterval,
@@ -29,7 +31,6 @@ import {
   fromStream,
 } from "../../lib/controller/external_source.ts";
 import { withFinalizer } from "../../lib/controller/finalizers.ts";
-import { KindInformers } from "../../lib/controller/kind_informers.ts";
 import { Manager } from "../../lib/controller/manager.ts";
 import { generationChanged } from "../../lib/controller/predicates.ts";
 import { type Reconciler, SETTLED, TerminalError } from "../../lib/controller/reconciler.ts";
@@ -146,21 +147,17 @@ export interface BackupOperatorOptions {
 
 /** The operator, ready to run. */
 export function backupOperator(options: BackupOperatorOptions) {
-  const { client, clock, random, log, storage, recorder, edit = (same) => same } = options;
-  const parts = { client, clock, random, log };
-  const informers = new KindInformers(parts);
-  const common: ControllerParts = { ...options, informers, ...(recorder && { recorder }) };
-  // One selection a kind, or each part would have a cache of its own.
-  const ours = { selection: { namespace: options.namespace } };
-  const maps = { selection: { namespace: options.namespace, labelSelector: "app=backup" } };
-  const listers = {
-    backups: informers.of(BACKUPS, ours).lister,
-    sites: informers.of(SITES).lister,
-    configMaps: informers.of(CONFIG_MAPS, {
-      ...maps,
-      indexers: { owner: (map) => [controllerRefOf(map)?.uid ?? ""] },
-    }).lister,
-  };
+  const { client, clock, random, log, storage, edit = (same) => same } = options;
+  const parts = { clock, random, log };
+  const informers = new InformerSet(parts);
+  const caches = new CachedClient({ client, caches: informers, clock });
+  const ours: CacheScope = { namespaces: [options.namespace] };
+  const maps: CacheScope = { ...ours, labelSelector: "app=backup" };
+  caches.declare(CONFIG_MAPS, {
+    scope: maps,
+    indexers: { owner: (map) => [controllerRefOf(map)?.uid ?? ""] },
+  });
+  const common: ControllerParts = { ...options, caches };
   const external: ExternalSource[] = [
     fromStream({ ...parts, name: "storage", open: () => storage.news(), mapper: (key) => [key] }),
     everyInterval({
@@ -173,12 +170,11 @@ export function backupOperator(options: BackupOperatorOptions) {
   const backups = buildController(
     edit({
       for: BACKUPS,
-      ...ours,
-      // Not its own status writes.
-      predicate: generationChanged,
-      watches: [owns(CONFIG_MAPS, maps)],
+      scope: ours,
+      predicate: generationChanged, // not its own status writes
+      watches: [owns(CONFIG_MAPS, { scope: maps })],
       external,
-      reconcile: reconcileBackup(options, listers),
+      reconcile: reconcileBackup(options, caches),
       workers: 2,
     }),
     common,
@@ -186,20 +182,19 @@ export function backupOperator(options: BackupOperatorOptions) {
   const sites = buildController({
     for: SITES,
     predicate: generationChanged,
-    watches: [watches(BACKUPS, { ...ours, mapper: ({ spec }) => [spec.source] })],
+    watches: [watches(BACKUPS, { scope: ours, mapper: ({ spec }) => [spec.source] })],
     reconcile: async ({ name }, { signal }) => {
-      const site = listers.sites.find(name);
+      const client = caches.resource(SITES);
+      const site = await client.find({ name, signal });
       if (site === undefined) return SETTLED;
-      const named = listers.backups.all().filter(({ spec }) => spec.source === name);
-      await patchStatus(site, { backups: named.length }, {
-        client: client.resource(SITES),
-        signal,
-      });
+      const all = await caches.resource(BACKUPS).all({ signal });
+      const count = all.filter(({ spec }) => spec.source === name).length;
+      await patchStatus(site, { backups: count }, { client, signal });
       return SETTLED;
     },
   }, common);
   const manager = new Manager(parts)
-    .add("caches", informers)
+    .add("caches", cachesPart(informers))
     .add("elected", backups)
     .add("elected", sites);
   return { manager, informers, backups, sites };
@@ -207,33 +202,33 @@ export function backupOperator(options: BackupOperatorOptions) {
 
 /** One look at a Backup. */
 function reconcileBackup(
-  { client, clock, storage }: BackupOperatorOptions,
-  listers: { backups: Lister<Backup>; configMaps: Lister<ConfigMap> },
+  { clock, storage }: BackupOperatorOptions,
+  caches: CachedClient,
 ): Reconciler {
   return async ({ namespace, name }, { signal }) => {
+    const backups = caches.resource(BACKUPS);
+    const maps = caches.resource(CONFIG_MAPS);
     const key = keyOf({ namespace, name });
-    const found = listers.backups.find(key);
+    const found = await backups.find({ namespace, name, signal });
     if (found === undefined) return SETTLED;
     return await withFinalizer(found, {
-      client: client.resource(BACKUPS),
+      client: backups,
       finalizer: `${GROUP}/copy`,
       signal,
       async apply(backup) {
         if (backup.spec.source === "") throw new TerminalError("Cannot back up nothing");
         if (!storage.copies.has(key)) storage.copies.set(key, 1);
-        const maps = client.resource(CONFIG_MAPS);
         const plan = `${name}-${backup.spec.plan ?? "plan"}`;
-        const labels = { app: "backup" };
         const about = { client: maps, owner: backup, ownerKind: BACKUPS, signal };
         await ensureChild({
           ...about,
           wanted: {
-            metadata: { name: plan, namespace, labels },
+            metadata: { name: plan, namespace, labels: { app: "backup" } },
             data: { source: backup.spec.source },
           },
-          found: listers.configMaps.find(keyOf({ namespace, name: plan })),
+          found: await maps.find({ namespace, name: plan, signal }),
         });
-        const owned = listers.configMaps.byIndex("owner", backup.metadata.uid);
+        const owned = await maps.byIndex({ index: "owner", value: backup.metadata.uid, signal });
         await pruneChildren({ ...about, found: owned, wanted: new Set([plan]) });
         const { generation = 0 } = backup.metadata;
         const claim = { type: "Ready", status: "True", reason: "Copied", message: "" } as const;
@@ -242,7 +237,7 @@ function reconcileBackup(
           bytes: storage.copies.get(key) ?? 0,
           observedGeneration: generation,
           conditions: withCondition(backup.status?.conditions, claim, { now, generation }),
-        }, { client: client.resource(BACKUPS), signal });
+        }, { client: backups, signal });
         return SETTLED;
       },
       cleanUp() {
