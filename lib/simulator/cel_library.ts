@@ -17,10 +17,33 @@ import { Environment, Optional } from "@marcbachmann/cel-js";
 import { quantityNanos } from "../core/quantity.ts";
 import { goPattern } from "./go_pattern.ts";
 
-export { type Environment, Optional };
+export { Optional };
 
 /** A parsed and checked expression. */
 export type CelProgram = (context: Record<string, unknown>) => unknown;
+
+/** What checking an expression finds. */
+export interface CelCheck {
+  readonly valid: boolean;
+  /** Type of its value, if it is valid. */
+  readonly type?: string;
+  /** What is wrong with it, and where. */
+  readonly error?: { readonly message: string; readonly range?: { readonly start: number } };
+}
+
+/** As much of the library's environment as is used here: its own types let `any` through. */
+export interface CelEnvironment {
+  registerVariable(name: string, type: string): CelEnvironment;
+  registerType(
+    name: string,
+    definition: { ctor: new () => object; fields: Record<string, string> },
+  ): CelEnvironment;
+  registerOperator(signature: string, handler: () => boolean): CelEnvironment;
+  /** Checks types; runs nothing. */
+  check(text: string): CelCheck;
+  /** Parses; throws if the text is no expression. */
+  parse(text: string): CelProgram;
+}
 
 /** Times that CEL knows apart from strings. */
 export const CEL_TIMESTAMP = "google.protobuf.Timestamp";
@@ -28,7 +51,7 @@ export const CEL_TIMESTAMP = "google.protobuf.Timestamp";
 export const CEL_DURATION = "google.protobuf.Duration";
 
 /** An environment with Kubernetes' functions and no variables. */
-export function kubernetesEnvironment(): Environment {
+export function kubernetesEnvironment(): CelEnvironment {
   const environment = new Environment({
     unlistedVariablesAreDyn: false,
     homogeneousAggregateLiterals: false,

@@ -13,7 +13,7 @@ import { isJsonObject, type Json } from "../core/json.ts";
 import {
   CEL_DURATION,
   CEL_TIMESTAMP,
-  type Environment,
+  type CelEnvironment,
   kubernetesEnvironment,
 } from "./cel_library.ts";
 import type { SchemaNode } from "./schema_node.ts";
@@ -80,7 +80,7 @@ export function celName(property: string): string | undefined {
 
 /** Declares the types below `schema` in `environment`; returns the CEL type of `schema` itself. */
 export function declareType(
-  environment: Environment,
+  environment: CelEnvironment,
   schema: SchemaNode,
   name: string,
   depth = 0,
@@ -119,7 +119,7 @@ function stringType(format: string | undefined): string {
  * CEL.
  */
 function objectType(
-  environment: Environment,
+  environment: CelEnvironment,
   schema: SchemaNode,
   name: string,
   depth: number,
@@ -151,7 +151,7 @@ function objectType(
 }
 
 /** Rules see no more of an object's metadata than its name. */
-function metadataType(environment: Environment, owner: string): string {
+function metadataType(environment: CelEnvironment, owner: string): string {
   const type = `kubernetes.${owner}_meta`;
   environment.registerType(type, {
     ctor: class {},
