@@ -6,9 +6,11 @@
  * request that writes is one synchronous step; what the control plane does afterwards (garbage
  * collection, namespaces, definitions) runs at the end of it, or after the delays asked for.
  *
- * What it does not do: admission webhooks, conversion webhooks, RBAC evaluation (see
- * {@linkcode ApiServerOptions.authorizer}), protobuf. Every behaviour that may be relied on has a
- * case in the contract suite, which also runs against a real server.
+ * What it does not do: call admission webhooks (their configurations are stored only), conversion
+ * webhooks (definitions that want one are refused), evaluate RBAC (see
+ * {@linkcode ApiServerOptions.authorizer}), read protobuf, and check all that the real server checks
+ * of built-in specs. Every behaviour that may be relied on has a case in the contract suite, which
+ * also runs against a real server.
  *
  * @module
  */
