@@ -46,10 +46,14 @@
 // core: what every layer speaks
 export * from "./core/backoff.ts";
 export * from "./core/clock.ts";
+export * from "./core/conditions.ts";
+export * from "./core/difference.ts";
 export * from "./core/errors.ts";
+export * from "./core/finalizers.ts";
 export * from "./core/json.ts";
 export * from "./core/log.ts";
 export * from "./core/objects.ts";
+export * from "./core/owner_references.ts";
 export * from "./core/patch_error.ts";
 export * from "./core/patch_json.ts";
 export * from "./core/patch_merge.ts";
@@ -100,12 +104,22 @@ export * from "./cache/shared_informer.ts";
 export { type Lister, Store, type StoreChange, type StoreOptions } from "./cache/store.ts";
 
 // controller: from changes to reconciles
+export * from "./controller/builder.ts";
 export * from "./controller/cached_client.ts";
+export * from "./controller/caches_part.ts";
+export * from "./controller/children.ts";
 export * from "./controller/controller.ts";
 export * from "./controller/enqueue.ts";
+export * from "./controller/external_source.ts";
+export * from "./controller/finalizers.ts";
+export { type HotLoop } from "./controller/hot_loop.ts";
+export * from "./controller/manager.ts";
 export * from "./controller/mappers.ts";
+export * from "./controller/object_client.ts";
 export * from "./controller/predicates.ts";
 export * from "./controller/reconciler.ts";
+export * from "./controller/runnable.ts";
+export * from "./controller/status.ts";
 export * from "./controller/workqueue.ts";
 export * from "./controller/write_log.ts";
 

@@ -46,7 +46,7 @@ export interface KindCaches {
 }
 
 /** What is watched of one kind. */
-export interface WatchOptions<T> {
+export interface WatchedKindOptions<T> {
   /** Which objects are cached; the cache is shared with whoever declares the same. @default all */
   readonly scope?: CacheScope;
   /** Which changes are worth a look. @default all */
@@ -54,12 +54,12 @@ export interface WatchOptions<T> {
 }
 
 /** One more kind that a controller watches; made by {@linkcode owns} or {@linkcode watches}. */
-export interface Watch {
+export interface WatchedKind {
   /** Has what changes put keys into the queue. */
   connect(parts: WatchParts): HandlerRegistration;
 }
 
-/** What a {@linkcode Watch} is connected to. */
+/** What a {@linkcode WatchedKind} is connected to. */
 export interface WatchParts {
   /** The controller's name. */
   readonly controller: string;
@@ -81,8 +81,10 @@ export interface WatchParts {
  */
 export function owns<T extends KubeObject>(
   kind: KindDefinition<T>,
-  { by = "controller", ...options }: WatchOptions<T> & { readonly by?: "controller" | "any" } = {},
-): Watch {
+  { by = "controller", ...options }: WatchedKindOptions<T> & {
+    readonly by?: "controller" | "any";
+  } = {},
+): WatchedKind {
   return {
     connect(parts) {
       const mapper = by === "any" ? toAnyOwner(parts.owner) : toController(parts.owner);
@@ -94,13 +96,13 @@ export function owns<T extends KubeObject>(
 /** Objects of `kind` concern the reconciled objects that `mapper` names. */
 export function watches<T extends KubeObject>(
   kind: KindDefinition<T>,
-  options: WatchOptions<T> & { readonly mapper: Mapper<T> },
-): Watch {
+  options: WatchedKindOptions<T> & { readonly mapper: Mapper<T> },
+): WatchedKind {
   return { connect: (parts) => connect(kind, options, parts) };
 }
 
 /** What {@linkcode buildController} makes a controller of. */
-export interface ControllerDescription<T extends KubeObject> extends WatchOptions<T> {
+export interface ControllerDescription<T extends KubeObject> extends WatchedKindOptions<T> {
   /** Name in logs, metrics and health. @default the kind's plural */
   readonly name?: string;
   /** The kind that is reconciled: each object's own changes concern it. */
@@ -111,7 +113,7 @@ export interface ControllerDescription<T extends KubeObject> extends WatchOption
    */
   readonly resetsBackoff?: Predicate<T>;
   /** Other kinds whose changes concern it. @default none */
-  readonly watches?: readonly Watch[];
+  readonly watches?: readonly WatchedKind[];
   /** What else asks for looks. @default none */
   readonly external?: readonly ExternalSource[];
   /** Called for each key. */
@@ -132,9 +134,13 @@ export interface ControllerDescription<T extends KubeObject> extends WatchOption
 export interface ControllerParts {
   /** Where caches are declared; they run apart, as `cachesPart` of a manager. */
   readonly caches: KindCaches;
+  /** Measures and limits reconciles. */
   readonly clock: Clock;
+  /** Spreads retries. */
   readonly random: Random;
+  /** Makes reconcile ids. */
   readonly uuid: () => string;
+  /** Gets one line for each failure. */
   readonly log: Logger;
   /** Counts reconciles. @default none */
   readonly observer?: ControllerObserver;
@@ -274,7 +280,7 @@ function makeController<T extends KubeObject>(
 /** Connects one kind's informer to the queue. */
 function connect<T extends KubeObject>(
   kind: KindDefinition<T>,
-  { scope, predicate, mapper, resetsBackoff }: WatchOptions<T> & {
+  { scope, predicate, mapper, resetsBackoff }: WatchedKindOptions<T> & {
     readonly mapper: Mapper<T>;
     readonly resetsBackoff?: Predicate<T>;
   },

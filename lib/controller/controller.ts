@@ -30,7 +30,7 @@ import { type HotLoop, HotLoopDetector } from "./hot_loop.ts";
 import { runWithinLimits } from "./limits.ts";
 import { assertResult, failureReason, logOutcome, type ReconcileOutcome } from "./outcome.ts";
 import { describeReasons } from "./reasons.ts";
-import { classify, type ReconcileResult } from "./reconciler.ts";
+import { classifyError, type ReconcileResult } from "./reconciler.ts";
 import { watchStuckKeys } from "./stuck_keys.ts";
 import { waitForSync } from "./sync.ts";
 import type { WorkItem } from "./workqueue.ts";
@@ -267,7 +267,7 @@ export class Controller {
       assertResult(result);
       return result;
     } catch (error) {
-      return classify(error);
+      return classifyError(error);
     }
   }
 

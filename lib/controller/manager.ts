@@ -2,7 +2,7 @@
  * Several parts in one process: started in order, watched, started again, stopped in reverse order.
  *
  * What a manager promises:
- * - Groups start one after the other ({@linkcode GROUPS}); the next when all parts of the one before
+ * - Groups start one after the other ({@linkcode MANAGER_GROUPS}); the next when all parts of the one before
  *   are ready. Nothing reconciles before caches are filled, nothing elected before the election is
  *   won.
  * - A part that fails, or ends by itself, is started again after a growing delay, and the others go
@@ -25,10 +25,10 @@ import { UNWIND_MS } from "./limits.ts";
 import { type HealthReport, type Runnable, supervise } from "./runnable.ts";
 
 /** What parts are for, in the order in which they start; they stop in the reverse order. */
-export type Group = "servers" | "webhooks" | "caches" | "always" | "election" | "elected";
+export type ManagerGroup = "servers" | "webhooks" | "caches" | "always" | "election" | "elected";
 
 /** All groups, in order. `always` is work that needs no election. */
-export const GROUPS: readonly Group[] = [
+export const MANAGER_GROUPS: readonly ManagerGroup[] = [
   "servers",
   "webhooks",
   "caches",
@@ -38,7 +38,7 @@ export const GROUPS: readonly Group[] = [
 ];
 
 /** Groups whose parts are started again unless told otherwise. */
-const RESTARTED: readonly Group[] = ["always", "elected"];
+const RESTARTED: readonly ManagerGroup[] = ["always", "elected"];
 
 /**
  * Longest stop unless told otherwise, in milliseconds; the time that Kubernetes gives a container by
@@ -51,7 +51,9 @@ export type PartState = "waiting" | "starting" | "running" | "restarting" | "sto
 
 /** How a part is. */
 export interface PartHealth extends HealthReport {
-  readonly group: Group;
+  /** Where it stands in the order. */
+  readonly group: ManagerGroup;
+  /** Where it is in its life. */
   readonly state: PartState;
   /** How often it was started again. */
   readonly restarts: number;
@@ -87,7 +89,7 @@ export interface ManagerOptions {
 
 /** One part and what became of it. */
 interface Part {
-  readonly group: Group;
+  readonly group: ManagerGroup;
   readonly runnable: Runnable;
   readonly onFailure: "restart" | "stop";
   state: PartState;
@@ -137,7 +139,7 @@ export class Manager {
    *
    * @throws {AssertionError} If the manager runs already or has a part of this name.
    */
-  add(group: Group, runnable: Runnable, { onFailure }: PartOptions = {}): this {
+  add(group: ManagerGroup, runnable: Runnable, { onFailure }: PartOptions = {}): this {
     assert(this.#state === "new", "parts are added before the run");
     assert(!this.#parts.has(runnable.name), `"${runnable.name}" names one part`);
     this.#parts.set(runnable.name, {
@@ -157,12 +159,12 @@ export class Manager {
     const parts: Record<string, PartHealth> = {};
     for (const [name, part] of this.#parts) parts[name] = this.#partHealth(part);
     const all = [...this.#parts.values()];
-    const electedFrom = GROUPS.indexOf("election");
+    const electedFrom = MANAGER_GROUPS.indexOf("election");
     return {
       isHealthy: Object.values(parts).every(({ isHealthy }) => isHealthy),
       isReady: this.#state === "running" &&
         all.every(({ group, state }) =>
-          GROUPS.indexOf(group) >= electedFrom || state === "running"
+          MANAGER_GROUPS.indexOf(group) >= electedFrom || state === "running"
         ),
       parts,
     };
@@ -183,8 +185,8 @@ export class Manager {
       failures.push(failure);
       stop.abort(failure);
     };
-    const started: { group: Group; abort: AbortController }[] = [];
-    for (const group of GROUPS) {
+    const started: { group: ManagerGroup; abort: AbortController }[] = [];
+    for (const group of MANAGER_GROUPS) {
       if (stop.signal.aborted) break;
       const abort = new AbortController();
       started.unshift({ group, abort });
@@ -199,7 +201,7 @@ export class Manager {
 
   /** Starts a group and waits until it is ready. Failures go to `fail`. */
   async #start(
-    group: Group,
+    group: ManagerGroup,
     { signal, stop, fail }: {
       signal: AbortSignal;
       stop: AbortSignal;
@@ -268,7 +270,7 @@ export class Manager {
 
   /** Stops groups one after the other, within the budget; what is left then, at once. */
   async #stop(
-    started: readonly { group: Group; abort: AbortController }[],
+    started: readonly { group: ManagerGroup; abort: AbortController }[],
     { reason, fail }: { reason: unknown; fail: (failure: Error) => void },
   ): Promise<void> {
     const { clock, log, shutdownBudgetMs = SHUTDOWN_BUDGET_MS } = this.#options;
@@ -292,7 +294,7 @@ export class Manager {
     else log.info("Stopped");
   }
 
-  #partsOf(group: Group): Part[] {
+  #partsOf(group: ManagerGroup): Part[] {
     return [...this.#parts.values()].filter((part) => part.group === group);
   }
 

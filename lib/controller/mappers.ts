@@ -9,24 +9,18 @@
 
 import {
   controllerRefOf,
-  type GroupVersionKind,
   keyOf,
   type KubeObject,
   type ObjectKey,
   type OwnerReference,
   parseApiVersion,
 } from "../core/objects.ts";
+import type { OwnerKind } from "../core/owner_references.ts";
 
 /** The keys that a change of `object` concerns; none is fine. Pure. */
 export type Mapper<T> = (object: T) => Iterable<ObjectKey>;
 
-/** The kind of the owners to look for. A kind definition of the client fits. */
-export interface OwnerKind {
-  /** Group and kind are compared; the version is not. */
-  readonly gvk: GroupVersionKind;
-  /** Decides whether the owner's key has the namespace of what it owns. */
-  readonly scope: "Namespaced" | "Cluster";
-}
+export type { OwnerKind };
 
 /** The object's own key: for the kind that is reconciled. */
 export function toSelf(object: KubeObject): readonly ObjectKey[] {

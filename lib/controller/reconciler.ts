@@ -115,7 +115,7 @@ export class IgnorableError extends Error {
  * ```ts
  * import { strictEqual } from "node:assert/strict";
  * const error = new RequeueError("Waiting for Secret a/b", { afterMs: 5000 });
- * strictEqual(classify(new Error("Cannot reconcile", { cause: error })).type, "requeue");
+ * strictEqual(classifyError(new Error("Cannot reconcile", { cause: error })).type, "requeue");
  * ```
  */
 export class RequeueError extends Error {
@@ -145,7 +145,7 @@ export type Classified =
 const CAUSES_MAX = 16;
 
 /** What `error` stands for, by the first of the three classes among itself and its causes. */
-export function classify(error: unknown): Classified {
+export function classifyError(error: unknown): Classified {
   let cause = error;
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
     if (cause instanceof TerminalError) return { type: "terminal", error };
@@ -158,5 +158,5 @@ export function classify(error: unknown): Classified {
 
 /** True if `error` stands for a {@linkcode TerminalError}: it is one, or one is its cause. */
 export function isTerminal(error: unknown): boolean {
-  return classify(error).type === "terminal";
+  return classifyError(error).type === "terminal";
 }

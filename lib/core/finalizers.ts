@@ -8,6 +8,7 @@ import type { JsonPatchOperation } from "./patch_json.ts";
 
 /** What is needed of an object. */
 export interface Finalized {
+  /** Identity, version, and what says whether it may go. */
   readonly metadata: {
     readonly uid: string;
     readonly resourceVersion: string;
@@ -18,6 +19,7 @@ export interface Finalized {
 
 /** A merge patch of an object's metadata, with its preconditions. */
 export interface FinalizersPatch {
+  /** The whole new list, on the state that it was made from. */
   metadata: { uid: string; resourceVersion: string; finalizers: string[] };
 }
 

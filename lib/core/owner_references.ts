@@ -18,13 +18,16 @@ import {
 } from "./objects.ts";
 
 /** The kind of an owner. A kind definition of the client fits. */
-export interface OwnerKindOf {
+export interface OwnerKind {
+  /** Group and kind are compared; the version is what references are made with. */
   readonly gvk: GroupVersionKind;
+  /** Whether an owner has the namespace of what it owns. */
   readonly scope: "Namespaced" | "Cluster";
 }
 
 /** What is needed of an owner. */
-export interface Owner {
+export interface OwnerObject {
+  /** Identity, and whether it is being deleted. */
   readonly metadata: {
     readonly name: string;
     readonly uid: string;
@@ -35,6 +38,7 @@ export interface Owner {
 
 /** What is needed of an object that is, or is to be, owned. */
 export interface Dependent {
+  /** Where it is, and whose. */
   readonly metadata: {
     readonly name?: string;
     readonly generateName?: string;
@@ -45,6 +49,7 @@ export interface Dependent {
 
 /** The object is not the owner's. Trying again can't help; a change of the object can. */
 export class AlreadyOwnedError extends Error {
+  /** Tells it from other errors in logs. */
   override readonly name = "AlreadyOwnedError";
   /** Who controls it; `undefined` if nobody does, and it may not be adopted. */
   readonly owner: OwnerReference | undefined;
@@ -61,6 +66,7 @@ export class AlreadyOwnedError extends Error {
 
 /** The owner is in another namespace than the object, or in one while the object is in none. */
 export class CrossNamespaceError extends Error {
+  /** Tells it from other errors in logs. */
   override readonly name = "CrossNamespaceError";
 }
 
@@ -84,8 +90,8 @@ export class CrossNamespaceError extends Error {
  */
 export function withController<D extends Dependent>(
   dependent: D,
-  owner: Owner,
-  kind: OwnerKindOf,
+  owner: OwnerObject,
+  kind: OwnerKind,
 ): D & { metadata: { ownerReferences: OwnerReference[] } } {
   assertReachable(dependent, owner, kind);
   const current = controllerRefOf(dependent);
@@ -118,8 +124,8 @@ export type AdoptionPlan =
  */
 export function planAdoption(
   found: Dependent & { readonly metadata: { readonly deletionTimestamp?: string } },
-  owner: Owner,
-  kind: OwnerKindOf,
+  owner: OwnerObject,
+  kind: OwnerKind,
 ): AdoptionPlan {
   assertReachable(found, owner, kind);
   const current = controllerRefOf(found);
@@ -134,7 +140,11 @@ export function planAdoption(
 }
 
 /** A cluster-scoped owner is found from everywhere, a namespaced one from its namespace only. */
-function assertReachable(dependent: Dependent, owner: Owner, { scope, gvk }: OwnerKindOf): void {
+function assertReachable(
+  dependent: Dependent,
+  owner: OwnerObject,
+  { scope, gvk }: OwnerKind,
+): void {
   if (scope === "Cluster" || dependent.metadata.namespace === owner.metadata.namespace) return;
   const where = dependent.metadata.namespace ?? "no namespace";
   throw new CrossNamespaceError(

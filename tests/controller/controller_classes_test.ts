@@ -8,7 +8,7 @@ import {
   SETTLED,
   TerminalError,
 } from "../../lib/controller/controller.ts";
-import { classify, isTerminal } from "../../lib/controller/reconciler.ts";
+import { classifyError, isTerminal } from "../../lib/controller/reconciler.ts";
 import { STUCK_AFTER_MS } from "../../lib/controller/stuck_keys.ts";
 import { SYNC_DEADLINE_MS } from "../../lib/controller/sync.ts";
 import { AssertionError, DeadlineError } from "../../lib/core/errors.ts";
@@ -22,19 +22,19 @@ import {
 
 const wrapped = (cause: unknown) => new Error("Cannot reconcile", { cause });
 
-Deno.test("classify() takes the first class from the outside in, and survives a cycle", () => {
+Deno.test("classifyError() takes the first class from the outside in, and survives a cycle", () => {
   const ignorable = new IgnorableError("the namespace goes");
   const terminal = new TerminalError("bad spec", { cause: ignorable });
   const requeue = new RequeueError("waiting", { afterMs: 5, cause: terminal });
   deepStrictEqual(
     [ignorable, terminal, requeue, wrapped(requeue), wrapped(wrapped(terminal)), "text", undefined]
-      .map((error) => classify(error).type),
+      .map((error) => classifyError(error).type),
     ["settled", "terminal", "requeue", "requeue", "terminal", "failed", "failed"],
   );
   deepStrictEqual([isTerminal(wrapped(terminal)), isTerminal(requeue)], [true, false]);
   const cycle = new Error("a");
   cycle.cause = wrapped(cycle);
-  strictEqual(classify(cycle).type, "failed");
+  strictEqual(classifyError(cycle).type, "failed");
   throws(() => new RequeueError("waiting", { afterMs: NaN }), AssertionError);
 });
 
