@@ -27,6 +27,9 @@ interface Place {
   readonly key: ObjectKey;
 }
 
+/** Where definitions of kinds are kept. */
+const DEFINITIONS = "apiextensions.k8s.io/customresourcedefinitions";
+
 /** What is known of an owner that a reference names. */
 type OwnerState = "present" | "deleting-dependents" | "absent" | "unknown";
 
@@ -36,6 +39,11 @@ export class GarbageCollector implements ServerController {
   readonly #delayMs: number;
   /** By owner's uid, then by place as text. */
   readonly #dependents = new Map<string, Map<string, Place>>();
+  /**
+   * Owners that were seen going while something named them: absent for sure, also where their kind is
+   * not served any more. Kept as long as they are named.
+   */
+  readonly #lostUids = new Set<string>();
 
   /** `delayMs` is how long after a deletion its dependents are looked at. */
   constructor(context: ServerContext, { delayMs }: { delayMs: number }) {
@@ -51,9 +59,16 @@ export class GarbageCollector implements ServerController {
     for (const { uid } of after) this.#link(uid, place);
     const { background } = this.#context;
     const { namespace } = change.object.metadata;
+    if (change.table === DEFINITIONS && change.type !== "DELETED") {
+      // Owners of this kind may have been unknown so far: now they are there, or absent.
+      background.after(this.#delayMs, () => this.#checkAll());
+    }
     if (change.type === "DELETED") {
       const { uid } = change.object.metadata;
-      if (this.#dependents.has(uid)) background.after(this.#delayMs, () => this.#lost(uid));
+      if (this.#dependents.has(uid)) {
+        this.#lostUids.add(uid);
+        background.after(this.#delayMs, () => this.#lost(uid));
+      }
       // Each owner may have waited for this one to go.
       for (const owner of before) {
         background.after(this.#delayMs, () => this.#recheck(owner, namespace));
@@ -86,12 +101,19 @@ export class GarbageCollector implements ServerController {
   #unlink(uid: string, place: Place): void {
     const places = this.#dependents.get(uid);
     places?.delete(`${place.table} ${place.key}`);
-    if (places?.size === 0) this.#dependents.delete(uid);
+    if (places?.size !== 0) return;
+    this.#dependents.delete(uid);
+    this.#lostUids.delete(uid);
   }
 
   /** A copy, since what is done about them changes the index. */
   #dependentsOf(uid: string): Place[] {
     return [...this.#dependents.get(uid)?.values() ?? []];
+  }
+
+  /** Looks at all that name an owner. */
+  #checkAll(): void {
+    for (const uid of [...this.#dependents.keys()]) this.#lost(uid);
   }
 
   /** An owner is gone: looks at all that named it. */
@@ -119,6 +141,7 @@ export class GarbageCollector implements ServerController {
 
   /** Whether an owner is there: by kind, name and uid, in the namespace of its dependent. */
   #stateOf(owner: OwnerReference, dependent: ApiObject): OwnerState {
+    if (this.#lostUids.has(owner.uid)) return "absent";
     const { storage, registry } = this.#context;
     const { group, version } = parseApiVersion(owner.apiVersion);
     const type = registry.findKind(group, version, owner.kind);
