@@ -9,13 +9,18 @@
  */
 
 export * from "./http_front.ts";
+export * from "./program.ts";
 export * from "./server.ts";
 export * from "./sim_clock.ts";
+export * from "./simulation.ts";
 export * from "./statistics.ts";
 export * from "./storage.ts";
+export * from "./trace.ts";
+export * from "./weather.ts";
+export * from "./weather_plan.ts";
 export type { AccessAttributes, Authorizer } from "./authorization.ts";
 export type { ApiObject } from "./api_object.ts";
-export type { UserInfo } from "./request.ts";
+export type { Target, UserInfo, Verb } from "./request.ts";
 export type { WorkloadOptions } from "./workloads.ts";
 export type { Clock, Random } from "../core/clock.ts";
 export type { LogFields, Logger } from "../core/log.ts";

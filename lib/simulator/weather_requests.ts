@@ -1,0 +1,133 @@
+/**
+ * How the weather changes a request on its way to the server: lists are answered from an old state or
+ * in small pages, another writer comes first.
+ *
+ * Pure but for the writes of that other writer, which go through the server as anyone's do.
+ *
+ * @module
+ */
+
+import type { Random } from "../core/clock.ts";
+import { isJsonObject, type JsonObject } from "../core/json.ts";
+import { isOrderedVersion } from "../core/objects.ts";
+import { objectsAt, stringAt } from "./api_object.ts";
+import { isTrue, routeOf, type Target } from "./request.ts";
+import type { ApiServer } from "./server.ts";
+import type { WeatherPlan } from "./weather_plan.ts";
+
+/** The client of whatever the weather itself asks and writes. */
+const AGENT = { "user-agent": "weather" };
+
+/** How far back an old state may be, in revisions. */
+const STALE_REVISIONS_MAX = 200;
+
+/** A request on its way. */
+export interface StruckRequest {
+  readonly method: string;
+  /** Changed in place by what strikes. */
+  readonly url: URL;
+  /** The resource it is about, if any. */
+  readonly target: Target | undefined;
+}
+
+/** Reads what a request is about. */
+export function struckRequest(method: string, text: string): StruckRequest {
+  const url = new URL(text);
+  const route = routeOf(method, url.pathname, url.searchParams);
+  return { method, url, target: route.type === "resource" ? route.target : undefined };
+}
+
+/** True if `target` is changed by the request. */
+export function isWrite(target: Target | undefined): boolean {
+  return target !== undefined && !["get", "list", "watch"].includes(target.verb);
+}
+
+/** The least version that a list or watch may answer with; `""` if the latest is asked for. */
+export function askedVersion({ url }: StruckRequest): string {
+  return url.searchParams.get("resourceVersion") ?? "";
+}
+
+/**
+ * Makes a list read a state of the past, if its options allow that.
+ *
+ * @returns Whether it did.
+ */
+export function makeStale(
+  request: StruckRequest,
+  { server, random }: { server: ApiServer; random: Random },
+): boolean {
+  const { url, target } = request;
+  const query = url.searchParams;
+  const asked = askedVersion(request);
+  const match = query.get("resourceVersionMatch");
+  const allowsOld = asked === "0" || (asked !== "" && match === "NotOlderThan");
+  if (target?.verb !== "list" || !allowsOld || !isOrderedVersion(asked)) return false;
+  const { revision, compactedRevision } = server.storage;
+  const oldest = Math.max(compactedRevision, Number(asked), revision - STALE_REVISIONS_MAX);
+  if (oldest >= revision) return false;
+  query.set("resourceVersion", String(oldest + Math.floor(random() * (revision - oldest))));
+  query.set("resourceVersionMatch", "Exact");
+  return true;
+}
+
+/** Makes a list come in pages of one to three objects. */
+export function makePagesSmall({ url, target }: StruckRequest, random: Random): void {
+  if (target?.verb === "list") url.searchParams.set("limit", String(1 + Math.floor(random() * 3)));
+}
+
+/** Another writer changes the object that the request is about to change. */
+export async function interfere(
+  { url, target, method }: StruckRequest,
+  { server, mark }: { server: ApiServer; mark: string },
+): Promise<void> {
+  if (target === undefined || target.name === "" || method === "DELETE") return;
+  const suffix = target.subresource === "" ? 0 : target.subresource.length + 1;
+  const path = suffix === 0 ? url.pathname : url.pathname.slice(0, -suffix);
+  await drained(server.fetch(`${url.origin}${path}`, {
+    method: "PATCH",
+    headers: { ...AGENT, "content-type": "application/merge-patch+json" },
+    // Not ASCII, so that lines can tear inside a character.
+    body: JSON.stringify({ metadata: { annotations: { "weather/mark": `größe ${mark}` } } }),
+  }));
+}
+
+/** What a watch from `version` may be told again: lines about objects as they were then. */
+export async function repeatedLines(
+  { url }: StruckRequest,
+  { server, random, version }: { server: ApiServer; random: Random; version: string },
+): Promise<Uint8Array<ArrayBuffer>[]> {
+  const { revision, compactedRevision } = server.storage;
+  const at = Number(version);
+  if (!isOrderedVersion(version) || at < compactedRevision || at > revision) return [];
+  const list = new URL(url);
+  const wanted = ["labelSelector", "fieldSelector"];
+  for (const name of [...list.searchParams.keys()]) {
+    if (!wanted.includes(name)) list.searchParams.delete(name);
+  }
+  list.searchParams.set("resourceVersion", version);
+  list.searchParams.set("resourceVersionMatch", "Exact");
+  const response = await server.fetch(list, { headers: AGENT });
+  const body: unknown = await response.json();
+  if (!response.ok || !isJsonObject(body)) return [];
+  const apiVersion = stringAt(body, "apiVersion");
+  const kind = stringAt(body, "kind").replace(/List$/, "");
+  return objectsAt(body, "items").filter(() => random() < 0.5).slice(0, 5).map((item) => {
+    const object: JsonObject = { apiVersion, kind, ...item };
+    const type = random() < 0.5 ? "ADDED" : "MODIFIED";
+    return new TextEncoder().encode(`${JSON.stringify({ type, object })}\n`);
+  });
+}
+
+/** True if the request goes on with a list that began before. */
+export function isFurtherPage({ url, target }: StruckRequest): boolean {
+  return target?.verb === "list" && (url.searchParams.get("continue") ?? "") !== "";
+}
+
+/** True for a watch that begins with a state rather than from a version. */
+export function asksForState({ url }: StruckRequest): boolean {
+  return isTrue(url.searchParams.get("sendInitialEvents"));
+}
+
+async function drained(answer: Promise<Response>): Promise<void> {
+  await (await answer).body?.cancel();
+}
