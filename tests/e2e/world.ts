@@ -205,8 +205,8 @@ export class World implements AsyncDisposable {
 /** Declares tests of one file that share one {@linkcode World}; call it once a file. */
 export function operatorSuite(
   options: WorldOptions,
+  { ignore = !hasControlPlane({ controllerManager: true }) }: { ignore?: boolean } = {},
 ): (name: string, body: (world: World, t: Deno.TestContext) => Promise<void>) => void {
-  const ignore = !hasControlPlane({ controllerManager: true });
   let world: World | undefined;
   if (!ignore) {
     Deno.test.beforeAll(async () => {
