@@ -94,11 +94,8 @@ export function grantsFor({ access, connection, listen }: GrantsOptions): Grants
     worker: [...net, ...listening, ...(connection.insecureSkipTlsVerify === true ? INSECURE : [])],
     main: [
       ...kept("net", target && `its relay dials ${addressOf(target)}`),
-      ...kept(
-        "read",
-        access.files.length > 0 && `credentials are read again from ${access.files.join(", ")}`,
-      ),
-      ...kept("run", access.commands.length > 0 && `runs the plugin ${access.commands.join(", ")}`),
+      ...kept("read", access.files.length > 0 && "files of credentials are read again"),
+      ...kept("run", access.commands.length > 0 && "the plugin for credentials is run again"),
     ],
   };
 }

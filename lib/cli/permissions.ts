@@ -86,7 +86,7 @@ async function describeMain(grants: Grants, permissions: OwnPermissions): Promis
     return [name, GIVEN[await permissions.state(name)], fate];
   };
   return [
-    "The main thread, given to the program and once the operator is loaded",
+    "The main thread beside it has, at its start and once the operator is loaded",
     ...indented(await Promise.all(ALL_PERMISSIONS.map(row))),
   ];
 }
