@@ -21,8 +21,11 @@ export const OBSTACLE_POLL_MS = 30_000;
 export interface Obstacle {
   /** Its name, which the Foo wants. */
   readonly name: string;
-  /** `foreign` until it goes; `ending` if it is the Foo's own and being deleted. */
-  readonly what: "foreign" | "ending";
+  /**
+   * `foreign` until it goes; `ending` if it is the Foo's own and being deleted; `gone` if there is none,
+   * and no Foo either any more: the cache will tell, and until it does nothing is made for it.
+   */
+  readonly what: "foreign" | "ending" | "gone";
   /** Monotonic time at which the server told of it. */
   readonly seenAtMs: number;
 }

@@ -70,6 +70,11 @@ export class OwnWrites {
     return this.#entries.get(key)?.versions[kind] === version;
   }
 
+  /** True if something of this kind was written for `key` since it was last forgotten. */
+  hasWritten(key: ObjectKey, kind: WrittenKind): boolean {
+    return this.#entries.get(key)?.versions[kind] !== undefined;
+  }
+
   /** True while a cache is older than our last write, and that is not too long ago. */
   isLagging(
     key: ObjectKey,

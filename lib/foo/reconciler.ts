@@ -191,13 +191,15 @@ export class FooReconciler {
     }
     // Where the name was taken, one read tells more than a create that fails.
     const mayBeTaken = cached === undefined && (known !== undefined || wasTaken(foo));
-    let found = mayBeTaken ? await this.#findLive(work, name) : cached;
+    const place = { name, namespace, signal };
+    let found = mayBeTaken ? await absentIfNotFound(this.#options.deployments.get(place)) : cached;
     this.#obstacles.cleared(key);
     if (found === undefined) {
+      if (await this.#isGone(work, name)) return undefined;
       const made = await this.#create(work, draftDeployment(foo, spec));
       if (made !== undefined) return await this.#synced(work, { spec, deployment: made });
       // The name is taken by one that the cache does not have. Whose it is, the server knows.
-      found = await this.#options.deployments.get({ name, namespace, signal });
+      found = await this.#options.deployments.get(place);
     }
     const plan = planDeployment({ foo, spec, found });
     if (found !== cached) this.#remember(work, found, plan);
@@ -232,16 +234,20 @@ export class FooReconciler {
     });
   }
 
-  async #findLive(
-    { namespace, signal }: Work,
-    name: string,
-  ): Promise<Deployment | undefined> {
-    try {
-      return await this.#options.deployments.get({ name, namespace, signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+  /**
+   * True if the Foo is gone already, though the cache still has it. Asked only of one whose Deployment
+   * was made before: else each Deployment that the garbage collector takes would be made anew, and
+   * taken again, for as long as the cache lags.
+   */
+  async #isGone({ key, foo, namespace, signal }: Work, deploymentName: string): Promise<boolean> {
+    const { uid, name } = foo.metadata;
+    const isNew = foo.status?.observedGeneration === undefined &&
+      !this.ownWrites.hasWritten(key, "deployments");
+    if (isNew) return false;
+    const live = await absentIfNotFound(this.#options.foos.get({ name, namespace, signal }));
+    if (live?.metadata.uid === uid && live.metadata.deletionTimestamp === undefined) return false;
+    this.#obstacles.met(key, { name: deploymentName, what: "gone", seenAtMs: this.#nowMs() });
+    return true;
   }
 
   /** Creates it; `undefined` if there is one of that name. */
@@ -365,6 +371,16 @@ export class FooReconciler {
 
   #wrote(key: ObjectKey, { kind, version }: { kind: WrittenKind; version: string }): void {
     this.ownWrites.wrote(key, { kind, version, nowMs: this.#options.clock.monotonicMs() });
+  }
+}
+
+/** What was asked for, or `undefined` if the server has no such object. */
+async function absentIfNotFound<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
   }
 }
 

@@ -34,6 +34,18 @@ Deno.test("S6 runOperator() makes a Deployment anew that was deleted before its 
   deepStrictEqual(creates, ["POST deployments 201", "POST deployments 201"]);
 });
 
+Deno.test("S6 runOperator() does not fight the garbage collector over a Foo that its cache still has", async () => {
+  await using world = await SimWorld.start();
+  world.watchDelayMs.set("foos", 20_000);
+  await world.createFoo("a", { deploymentName: "web", replicas: 1 });
+  await world.clock.advance(60_000);
+  const mark = world.mark();
+  await world.foos.delete({ name: "a", namespace: "default", signal: world.signal });
+  await world.clock.advance(60_000);
+  deepStrictEqual(world.writes(mark), []);
+  deepStrictEqual(await world.deploymentsByName(), {});
+});
+
 Deno.test("S6 runOperator() does not wait for a cache that stands still", async () => {
   await using world = await SimWorld.start();
   world.watchDelayMs.set("deployments", 3_600_000);
