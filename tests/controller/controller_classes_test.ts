@@ -4,6 +4,7 @@ import {
   type ControllerObserver,
   IgnorableError,
   type ReconcileContext,
+  requeueAfter,
   RequeueError,
   SETTLED,
   TerminalError,
@@ -94,6 +95,18 @@ Deno.test("Controller tells a reconcile why it runs, and keeps the priority of a
   ok(contexts.every(({ reasons }) => Object.isFrozen(reasons)));
   const lines = world.records.filter(({ message }) => message === "Reconciled");
   deepStrictEqual(lines.map(({ fields }) => fields.reasons), ["retry foo", "updated deployments"]);
+});
+
+Deno.test("Controller keeps the priority of a key that it looks at again, and says why", async () => {
+  const contexts: Pick<ReconcileContext, "priority" | "reasons">[] = [];
+  await using world = startController((_request, { reasons, priority }) => {
+    contexts.push({ reasons, priority });
+    return Promise.resolve(contexts.length < 3 ? requeueAfter(60_000) : SETTLED);
+  });
+  world.queue.add("default/a", { priority: "low" });
+  await world.clock.advance(120_000);
+  const again = { priority: "low", reasons: [{ type: "requeue", source: "foo" }] };
+  deepStrictEqual(contexts, [{ priority: "low", reasons: [] }, again, again]);
 });
 
 Deno.test("S5 controller: caches that don't sync in time are named, and the run can be repeated", async () => {

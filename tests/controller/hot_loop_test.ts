@@ -152,3 +152,59 @@ Deno.test("HotLoopDetector remembers only keys that ended just now, and suspects
   detector.ended("other");
   deepStrictEqual([detector.size, detector.slowed], [1, 0]);
 });
+
+/** A suspect that loops: each run is followed by its echo. Time is the test's. */
+function suspect() {
+  let nowMs = 0;
+  const found: HotLoop[] = [];
+  const detector = new HotLoopDetector({
+    clock: { monotonicMs: () => nowMs },
+    onFound: (loop) => void found.push(loop),
+  });
+  const looped = [{ type: "hot-loop", source: "foo" } as const];
+  const changed = [{ type: "updated", source: "foos" } as const];
+  for (let n = 0; n < HOT_RUNS - 1; n++) {
+    detector.ended(KEY);
+    strictEqual(detector.putOffMs(KEY, changed), 0);
+  }
+  return {
+    found,
+    /** The last run ends, and its echo comes. Gives how long the next one is put off. */
+    loops() {
+      detector.ended(KEY);
+      return detector.putOffMs(KEY, changed);
+    },
+    /** `ms` later a run starts, for these reasons. */
+    runs(ms: number, why: "looped" | "changed") {
+      nowMs += ms;
+      strictEqual(detector.putOffMs(KEY, why === "looped" ? looped : changed), 0);
+    },
+  };
+}
+
+Deno.test("HotLoopDetector tells of a loop only after silence in a row, and slows twice as much each time", () => {
+  const { loops, runs, found } = suspect();
+  strictEqual(loops(), 2000);
+  runs(2000, "looped");
+  strictEqual(loops(), 4000);
+  runs(4000, "looped");
+  strictEqual(loops(), 8000);
+  runs(3000, "changed"); // somebody else's: the silence is broken
+  strictEqual(loops(), 8000);
+  runs(8000, "looped");
+  strictEqual(loops(), 16_000);
+  runs(16_000, "looped");
+  deepStrictEqual(found, []);
+  strictEqual(loops(), 32_000);
+  runs(32_000, "looped");
+  deepStrictEqual(found, [{ key: KEY, runs: HOT_RUNS + 5, delayMs: SLOWED_MAX_MS }]);
+});
+
+Deno.test("HotLoopDetector takes a run that was put off before a change of somebody else's for no proof", () => {
+  const { loops, runs } = suspect();
+  strictEqual(loops(), 2000);
+  runs(1500, "changed");
+  strictEqual(loops(), 2000);
+  runs(1200, "looped"); // the wait from before, which kept the earlier time
+  strictEqual(loops(), 2000);
+});

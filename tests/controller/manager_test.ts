@@ -104,6 +104,7 @@ Deno.test("Manager starts groups in order, each when the one before is ready, an
     "-metrics",
   ]);
   strictEqual(world.clock.pendingTimers, 0);
+  deepStrictEqual(world.records.filter(({ level }) => level !== "info"), []);
 });
 
 Deno.test("P6 manager: a controller whose loop fails is started again, and is not healthy in between", async () => {
@@ -154,6 +155,18 @@ Deno.test("Manager stops everything when a part fails that is not started again,
     return true;
   });
   deepStrictEqual(world.story, ["+lease", "+backups", "-lease", "-backups"]);
+});
+
+Deno.test("P6 manager: a part that is not started again and ends by itself, without an error, stops everything", async () => {
+  await using world = new World();
+  world.manager
+    .add("election", { name: "lease", run: () => Promise.resolve() })
+    .add("elected", world.part("backups"));
+  await world.start();
+  await rejects(world.running, (error) => {
+    strictEqual(messageOf(error), 'Part "lease" failed: it ended by itself');
+    return true;
+  });
 });
 
 Deno.test("Manager takes the choice of restart or stop from whoever adds the part", async () => {
