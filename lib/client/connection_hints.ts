@@ -10,6 +10,9 @@
 
 import type { ConnectionStage } from "../core/errors.ts";
 
+/** A new authority of the same name has another key: that is a bad signature. */
+const UNTRUSTED = /UnknownIssuer|BadSignature/;
+
 const HINTS: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
   {
     pattern: /CaUsedAsEndEntity/,
@@ -21,7 +24,7 @@ const HINTS: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
     hint: "the server's certificate is not X.509 version 3: issue it anew with subjectAltName",
   },
   {
-    pattern: /UnknownIssuer|BadSignature/,
+    pattern: UNTRUSTED,
     hint: "the server's certificate is not signed by the configured certificate authority: check " +
       "certificate-authority",
   },
@@ -69,4 +72,9 @@ export function failureStage(text: string): ConnectionStage {
   return /client error \(Connect\)|tcp connect error|invalid peer certificate|dns error/.test(text)
     ? "connect"
     : "send";
+}
+
+/** True if the messages, joined, say that no authority we know has signed the server's certificate. */
+export function isUntrustedText(text: string): boolean {
+  return UNTRUSTED.test(text);
 }

@@ -7,7 +7,9 @@
  * - HTTP/1.1 only: reading a body on a reused HTTP/2 connection can hang for good (field case W16).
  *   A watch therefore has a connection to itself, and nothing else waits behind it.
  * - After a 401 the credential is renewed once, however many requests got it, and each is sent once
- *   more if that gave a newer one (K9, K12). Nothing else is retried here.
+ *   more if that gave a newer one (K9, K12). A server whose authority is unknown has us look once
+ *   for a newer authority in the same way: it may have been replaced (K12). Nothing else is retried
+ *   here.
  * - Failures are {@linkcode ConnectionError}s with a hint and without a secret. An abort rejects
  *   with `signal.reason` itself.
  *
@@ -21,7 +23,7 @@ import { ConfigError, ConnectionError, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import { unlessAborted } from "../core/tasks.ts";
 import type { ConnectionSettings, Credential, CredentialSource } from "./connection.ts";
-import { connectionHint, failureStage } from "./connection_hints.ts";
+import { connectionHint, failureStage, isUntrustedText } from "./connection_hints.ts";
 
 /** What a {@linkcode Transport} is given besides the URL. Fits `fetch`'s second argument. */
 export interface TransportInit {
@@ -88,6 +90,8 @@ export class FetchTransport implements Disposable {
   /** Generation of which no client could be made, and when to try again. */
   #unusable: { generation: number; untilMs: number } | undefined;
   #renewal: { generation: number; credential: Promise<Credential> } | undefined;
+  /** Authorities for which a newer one was asked, since the server is not signed by them. */
+  #untrusted: { caPem: string | undefined } | undefined;
 
   /** Only stores: the first request asks for a credential and connects. */
   constructor({ source, settings, clock, log }: FetchTransportOptions) {
@@ -100,7 +104,13 @@ export class FetchTransport implements Disposable {
   /** The transport itself; bound, so that it can be handed on as a function. */
   readonly send: Transport = async (url, init) => {
     const pool = this.#poolFor(await this.#source.current({ signal: init.signal }));
-    const response = await this.#sendOn(pool, url, init);
+    let response: Response;
+    try {
+      response = await this.#sendOn(pool, url, init);
+    } catch (error) {
+      if (!isUnknownAuthority(error)) throw error;
+      return await this.#sendOnNewerAuthority(pool, error, { url, init });
+    }
     if (response.status !== 401) return response;
 
     const generation = pool.credential.generation;
@@ -117,6 +127,33 @@ export class FetchTransport implements Disposable {
     const pool = this.#pool;
     this.#pool = undefined;
     if (pool !== undefined) this.#closeIfUnused(pool);
+  }
+
+  /**
+   * Sends once more if the authorities of `pool` have been replaced. Asks for that once for the same
+   * authorities: what is wrong with a server is not cured by running a plugin for every request.
+   */
+  async #sendOnNewerAuthority(
+    pool: Pool,
+    failure: unknown,
+    { url, init }: { url: string; init: TransportInit },
+  ): Promise<Response> {
+    const { generation, caPem } = pool.credential;
+    const isRenewed = (this.#pool?.credential.generation ?? 0) > generation;
+    const isAsking = this.#renewal?.generation === generation;
+    if (!isRenewed && !isAsking && this.#untrusted?.caPem === caPem) throw failure;
+    this.#untrusted = { caPem };
+    let renewed: Credential;
+    try {
+      renewed = await unlessAborted(this.#renewalOf(generation), init.signal);
+    } catch (error) {
+      if (init.signal.aborted) throw error;
+      // The failure says more about the server than this does.
+      this.#log.warn("Cannot look for a newer certificate authority", { error: messageOf(error) });
+      throw failure;
+    }
+    if (renewed.caPem === caPem) throw failure;
+    return await this.#sendOn(this.#poolFor(renewed), url, init);
   }
 
   async #sendOn(pool: Pool, url: string, init: TransportInit): Promise<Response> {
@@ -227,6 +264,11 @@ export class FetchTransport implements Disposable {
     using scope = abortScope(this.#closing.signal);
     return await this.#source.refresh(generation, { signal: scope.signal });
   }
+}
+
+/** True if the server's certificate is signed by none of the authorities that we know. */
+function isUnknownAuthority(error: unknown): boolean {
+  return error instanceof ConnectionError && isUntrustedText(messageOf(error.cause));
 }
 
 /**

@@ -1,8 +1,10 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { Credential } from "../../lib/client/connection.ts";
-import { ConfigError } from "../../lib/core/errors.ts";
+import { ConfigError, ConnectionError } from "../../lib/core/errors.ts";
 import { latch } from "../../lib/core/tasks.ts";
+import { startNamedServer } from "../support/named_server.ts";
+import { createPki } from "../support/pki.ts";
 import { pki, sourceOf, transportTo, untilSocketsShow } from "../support/real_transport.ts";
 import { type ServedRequest, startTlsServer } from "../support/tls_server.ts";
 
@@ -142,4 +144,43 @@ Deno.test("K15 FetchTransport keeps the old client certificate while the new pai
 
   const never = transportTo(server.url, sourceOf({ clientCertificate: half }));
   await rejects(never.get(), { name: "ConfigError", message: /client-certificate and client-key/ });
+});
+
+/** A server whose authority is replaced, and a source that has both authorities, in turn. */
+async function replacedAuthority() {
+  const [before, after] = [await createPki("before"), await createPki("after")];
+  const server = await startNamedServer({
+    identity: await before.issue({ commonName: "server" }),
+    pki: before,
+    answer: () => ({ body: "x" }),
+  });
+  const source = sourceOf({ caPem: before.caPem }, { caPem: after.caPem });
+  const fixture = transportTo(`https://127.0.0.1:${server.port}`, source);
+  return {
+    ...fixture,
+    source,
+    replace: async () => server.use(await after.issue({ commonName: "server" })),
+    replaceByAnother: async () =>
+      server.use(await (await createPki("third")).issue({ commonName: "server" })),
+    async [Symbol.asyncDispose]() {
+      fixture.transport[Symbol.dispose]();
+      await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+Deno.test("K12 FetchTransport looks once for a newer authority, and every request goes through", async () => {
+  await using world = await replacedAuthority();
+  await world.replace();
+  const all = await Promise.all(Array.from({ length: 5 }, () => world.get()));
+  deepStrictEqual(all.map(({ status }) => status), [200, 200, 200, 200, 200]);
+  deepStrictEqual(world.source.renewals, [0]);
+});
+
+Deno.test("K12 FetchTransport asks no more for an authority that did not change", async () => {
+  await using world = await replacedAuthority();
+  await world.replaceByAnother();
+  // The source gives its second authority, which is not the one either.
+  for (let i = 0; i < 5; i++) await rejects(world.get(), ConnectionError);
+  deepStrictEqual(world.source.renewals, [0, 1]);
 });
