@@ -22,8 +22,9 @@ import {
   DEPLOYMENTS,
   EVENTS,
 } from "../client/kinds.ts";
+import { type OpenTransport, openTransport } from "../client/open_transport.ts";
 import { RestClient } from "../client/rest.ts";
-import { FetchTransport, type Transport } from "../client/transport.ts";
+import type { Transport } from "../client/transport.ts";
 import { Controller, type ControllerObserver } from "../controller/controller.ts";
 import { Workqueue, type WorkqueueObserver } from "../controller/workqueue.ts";
 import type { Clock, Random } from "../core/clock.ts";
@@ -95,7 +96,7 @@ export async function runOperator(
   deps: OperatorDeps,
   { signal }: { signal: AbortSignal },
 ): Promise<void> {
-  using transport = await openTransport(settings, deps);
+  using transport = await transportOf(settings, deps);
   const { clock, log } = deps;
   const { connection, namespaces } = settings;
   const client = new Client(
@@ -113,6 +114,7 @@ export async function runOperator(
       foos: client.resource(FOOS),
       deployments: client.resource(DEPLOYMENTS),
       definitions: client.resource(CUSTOM_RESOURCE_DEFINITIONS),
+      hasClientCertificate: await hasClientCertificate(deps, { signal }),
       clock,
       log,
       signal,
@@ -305,16 +307,20 @@ function isEstablished({ status }: CustomResourceDefinition): boolean {
     false;
 }
 
-/** The transport that the settings ask for. */
-async function openTransport(
+/** True if the server should know us by a certificate. */
+async function hasClientCertificate(
+  { credentials }: OperatorDeps,
+  { signal }: { signal: AbortSignal },
+): Promise<boolean> {
+  const { clientCertificate, token } = await credentials.current({ signal });
+  return clientCertificate !== undefined && token === undefined;
+}
+
+/** The transport given, or the one that the settings ask for. */
+async function transportOf(
   { connection }: OperatorSettings,
-  { transport, credentials: source, clock, log }: OperatorDeps,
-): Promise<{ readonly send: Transport } & Disposable> {
+  { transport, credentials, clock, log }: OperatorDeps,
+): Promise<OpenTransport> {
   if (transport !== undefined) return { send: transport, [Symbol.dispose]: () => {} };
-  if (connection.insecureSkipTlsVerify === true) {
-    // Loaded here only: clusters that are not verified are few, and it needs `node:https`.
-    const { InsecureTransport } = await import("../client/insecure_transport.ts");
-    return new InsecureTransport({ source, settings: connection });
-  }
-  return new FetchTransport({ source, settings: connection, clock, log });
+  return await openTransport({ source: credentials, settings: connection, clock, log });
 }

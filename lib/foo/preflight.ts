@@ -50,6 +50,8 @@ export interface PreflightOptions {
   readonly foos: PageLister;
   readonly deployments: PageLister;
   readonly definitions: PageLister;
+  /** The configuration says to show a client certificate. */
+  readonly hasClientCertificate: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -126,7 +128,12 @@ async function ask(
 }
 
 function judge(error: ApiError, options: PreflightOptions): ApiError | undefined {
-  if (error.status === 403) return error;
+  if (error.status === 403) {
+    if (options.hasClientCertificate && isAnonymous(error)) {
+      throw certificateIgnored(error, options);
+    }
+    return error;
+  }
   if (error.status === 401) {
     throw new ConfigError(
       `The API server ${options.connection.server} rejects the credentials (401 Unauthorized) of ` +
@@ -139,6 +146,21 @@ function judge(error: ApiError, options: PreflightOptions): ApiError | undefined
     options.log.warn("The API server answers, but not well; going on", { error });
   }
   return undefined;
+}
+
+/** The server's words for who asked are all there is: an anonymous user has no right to ask. */
+function isAnonymous({ message }: ApiError): boolean {
+  return message.includes('"system:anonymous"');
+}
+
+/** We showed a certificate, and the server took us for nobody (field case K14). */
+function certificateIgnored(error: ApiError, options: PreflightOptions): ConfigError {
+  return new ConfigError(
+    `The API server ${options.connection.server} did not see the client certificate of ` +
+      `${userOf(options)} and takes us for system:anonymous: does a proxy in between end TLS, or ` +
+      "does the server not ask for client certificates? Reach it directly, or use a token",
+    { cause: error },
+  );
 }
 
 function userOf({ connection }: PreflightOptions): string {

@@ -27,6 +27,7 @@ function check(
     foos: lister("foos"),
     deployments: lister("deployments"),
     definitions: lister("definitions"),
+    hasClientCertificate: false,
     clock,
     log,
     signal: new AbortController().signal,
@@ -112,4 +113,15 @@ Deno.test("preflight() ends with the reason of its signal", async () => {
   await clock.advance(100);
   stop.abort("stop");
   await failed;
+});
+
+Deno.test("K14 preflight() tells that a client certificate did not get through", async () => {
+  const message = 'foos is forbidden: User "system:anonymous" cannot list resource "foos"';
+  const answers = { foos: apiError(403, message) };
+  await rejects(check(answers, { hasClientCertificate: true }).done, {
+    name: "ConfigError",
+    message: /did not see the client certificate of the user of context "dev".*does a proxy/,
+  });
+  // Whoever shows no certificate is told which right is missing, as ever.
+  await rejects(check(answers).done, { name: "ConfigError", message: /list foos/ });
 });
