@@ -38,6 +38,7 @@ import {
   type StruckRequest,
   struckRequest,
 } from "./weather_requests.ts";
+import { Strikes } from "./weather_strikes.ts";
 import { isUneventful, type WatchFate, WeatheredWatch } from "./weather_watch.ts";
 
 /** What a program sends a request with. The client's `Transport` has this shape. */
@@ -45,9 +46,13 @@ export type SimTransport = (url: string, init: SimRequestInit) => Promise<Respon
 
 /** What a {@linkcode SimTransport} is given besides the URL. */
 export interface SimRequestInit {
+  /** HTTP method, in capitals. */
   readonly method: string;
+  /** HTTP headers, by name. */
   readonly headers: Record<string, string>;
+  /** The body as text; none for reads. */
   readonly body?: string;
+  /** Gives up the request: it rejects with the signal's reason. A write may have happened. */
   readonly signal: AbortSignal;
 }
 
@@ -63,7 +68,9 @@ export interface CrashingProgram {
 export interface SeenExchange {
   /** When it was answered, in simulated milliseconds. */
   readonly atMs: number;
+  /** HTTP method, in capitals. */
   readonly method: string;
+  /** As sent, with the query. */
   readonly url: URL;
   /** The resource that it was about, if any. */
   readonly target: Target | undefined;
@@ -75,7 +82,9 @@ export interface SeenExchange {
 
 /** What a {@linkcode Weather} is made of. */
 export interface WeatherOptions {
+  /** Who answers what gets through. */
   readonly server: ApiServer;
+  /** The time that delays take: the same as the server's. */
   readonly clock: SimClock;
   /** Decides what strikes. Best a generator of its own, so that it does not move others' chance. */
   readonly random: Random;
@@ -125,6 +134,7 @@ const STURDY: CrashingProgram = { isAlive: true, crash: () => {} };
 export class Weather implements AsyncDisposable {
   readonly #options: WeatherOptions;
   readonly #watches = new Set<Promise<void>>();
+  readonly #strikes: Strikes;
   #plan: WeatherPlan;
   #outageUntilMs = -Infinity;
   #marks = 0;
@@ -133,6 +143,7 @@ export class Weather implements AsyncDisposable {
   constructor(options: WeatherOptions) {
     this.#options = options;
     this.#plan = options.plan ?? CALM;
+    this.#strikes = new Strikes(() => this.#plan, options.random);
   }
 
   /** What strikes how often. */
@@ -243,7 +254,7 @@ export class Weather implements AsyncDisposable {
     init.signal.throwIfAborted();
     const request = struckRequest(init.method, url);
     const { clock, random } = this.#options;
-    const halfMs = this.#latency() / 2;
+    const halfMs = this.#strikes.latencyMs() / 2;
     await clock.sleep(halfMs, init);
     const early = this.#before(program, request);
     if (early !== undefined) return this.#struck(request, early);
@@ -258,7 +269,7 @@ export class Weather implements AsyncDisposable {
     }
     await clock.sleep(halfMs, init);
     if (request.target?.verb === "watch") return await this.#watch(request, response, init);
-    if (request.method !== "GET" || !this.#strikes("cutBodies")) return response;
+    if (request.method !== "GET" || !this.#strikes.hit("cutBodies")) return response;
     this.#tell("answer cut");
     return await cut(response, random());
   }
@@ -267,23 +278,23 @@ export class Weather implements AsyncDisposable {
   #before(program: CrashingProgram, request: StruckRequest): Response | Error | undefined {
     const { clock, random, server } = this.#options;
     if (!program.isAlive || clock.monotonicMs() < this.#outageUntilMs) return refused();
-    if (isWrite(request.target) && this.#strikes("crashes") && random() < 0.5) {
+    if (isWrite(request.target) && this.#strikes.hit("crashes") && random() < 0.5) {
       program.crash();
       this.#tell(`crash before ${request.method} ${request.url.pathname}`);
       return reset();
     }
-    if (this.#strikes("refused")) return refused();
-    if (this.#strikes("resetBefore")) return reset();
-    if (this.#strikes("throttled")) {
+    if (this.#strikes.hit("refused")) return refused();
+    if (this.#strikes.hit("resetBefore")) return reset();
+    if (this.#strikes.hit("throttled")) {
       return struckAnswer(429, { retryAfterSeconds: 1 + Math.floor(random() * 5) });
     }
-    if (this.#strikes("serverErrors") && (!isWrite(request.target) || random() < 0.5)) {
-      return this.#serverError();
+    if (this.#strikes.hit("serverErrors") && (!isWrite(request.target) || random() < 0.5)) {
+      return this.#strikes.serverError();
     }
     const version = askedVersion(request);
     const verb = request.target?.verb;
     const isVersioned = (verb === "list" || verb === "watch") && Number(version) > 0;
-    if (isVersioned && this.#strikes("laggingServers")) {
+    if (isVersioned && this.#strikes.hit("laggingServers")) {
       return laggingAnswer(version, Math.min(Number(version) - 1, server.storage.revision));
     }
     return undefined;
@@ -293,35 +304,26 @@ export class Weather implements AsyncDisposable {
   #after(program: CrashingProgram, request: StruckRequest): Response | Error | undefined {
     if (!program.isAlive) return reset();
     if (isWrite(request.target)) {
-      if (this.#strikes("crashes")) {
+      if (this.#strikes.hit("crashes")) {
         program.crash();
         this.#tell(`crash after ${request.method} ${request.url.pathname}`);
         return reset();
       }
-      if (this.#strikes("serverErrors")) return this.#serverError();
+      if (this.#strikes.hit("serverErrors")) return this.#strikes.serverError();
     }
-    return this.#strikes("resetAfter") ? reset() : undefined;
-  }
-
-  #serverError(): Response {
-    const { random } = this.#options;
-    const draw = random();
-    if (draw < 0.4) return struckAnswer(500);
-    const isProxy = random() < 0.5;
-    if (draw < 0.7) return struckAnswer(504, { isProxy });
-    return struckAnswer(503, { isProxy, ...(random() < 0.5 ? { retryAfterSeconds: 1 } : {}) });
+    return this.#strikes.hit("resetAfter") ? reset() : undefined;
   }
 
   /** Changes the request on its way, or what is there before it comes. */
   async #change(request: StruckRequest): Promise<void> {
     const { server, random } = this.#options;
-    if (isFurtherPage(request) && this.#strikes("expiredPages")) this.compact();
-    if (this.#strikes("staleLists") && makeStale(request, { server, random })) {
+    if (isFurtherPage(request) && this.#strikes.hit("expiredPages")) this.compact();
+    if (this.#strikes.hit("staleLists") && makeStale(request, { server, random })) {
       this.#tell(`old state of revision ${askedVersion(request)}`);
     }
-    if (this.#strikes("smallPages")) makePagesSmall(request, random);
+    if (this.#strikes.hit("smallPages")) makePagesSmall(request, random);
     const isChange = request.method === "PATCH" || request.method === "PUT";
-    if (isChange && this.#strikes("conflicts")) {
+    if (isChange && this.#strikes.hit("conflicts")) {
       this.#tell(`another writer before ${request.method} ${request.url.pathname}`);
       await interfere(request, { server, mark: String(++this.#marks) });
     }
@@ -357,39 +359,10 @@ export class Weather implements AsyncDisposable {
 
   async #drawFate(request: StruckRequest): Promise<WatchFate> {
     const { server, random } = this.#options;
-    const end = this.#strikes("silentWatches")
-      ? "silent"
-      : this.#strikes("tornWatches")
-      ? "torn"
-      : this.#strikes("cutWatches")
-      ? random() < 0.5 ? "clean" : "reset"
-      : "none";
-    const repeats = this.#strikes("repeatingWatches") ? random() : 0;
+    const fate = this.#strikes.watchFate();
+    if (fate.repeats === 0 || asksForState(request)) return fate;
     const version = askedVersion(request);
-    return {
-      end,
-      endsAfterMs: 60_000 * random() ** 2,
-      lagMs: this.#strikes("lateWatches") ? Math.ceil(5000 * random() ** 2) : 0,
-      isBroken: this.#strikes("brokenLines"),
-      repeats,
-      prefix: repeats > 0 && !asksForState(request)
-        ? await repeatedLines(request, { server, random, version })
-        : [],
-    };
-  }
-
-  #latency(): number {
-    const { random } = this.#options;
-    const { latencyMs } = this.#plan;
-    if (latencyMs === 0) return 0;
-    // Never 0: what takes no time at all would hide loops without a pause.
-    const usualMs = 0.1 - Math.log(1 - random()) * latencyMs;
-    return usualMs + (this.#strikes("slow") ? random() * 20_000 : 0);
-  }
-
-  #strikes(fault: Exclude<keyof WeatherPlan, "latencyMs">): boolean {
-    const share = this.#plan[fault];
-    return share > 0 && this.#options.random() < share;
+    return { ...fate, prefix: await repeatedLines(request, { server, random, version }) };
   }
 
   #struck({ method, url }: StruckRequest, what: Response | Error): Response {

@@ -13,7 +13,6 @@ import { isOrderedVersion } from "../core/objects.ts";
 import { objectsAt, stringAt } from "./api_object.ts";
 import { isTrue, routeOf, type Target } from "./request.ts";
 import type { ApiServer } from "./server.ts";
-import type { WeatherPlan } from "./weather_plan.ts";
 
 /** The client of whatever the weather itself asks and writes. */
 const AGENT = { "user-agent": "weather" };

@@ -6,13 +6,14 @@
  */
 
 import type { ApiObject, World } from "../../lib/simulator/mod.ts";
-import { at, controllingFoo, deploymentsOf, foosOf, nameOf } from "./tables.ts";
+import { at, controllingFoo, deploymentsOf, foosOf, isDefined, nameOf } from "./tables.ts";
 
 /** What is missing, in sentences. */
 export function missing(world: World): string[] {
   const deployments = deploymentsOf(world);
   const uids = new Set(foosOf(world).map(({ metadata }) => metadata.uid));
-  const strays = deployments.filter((each) => {
+  // Of a kind that is not served, the garbage collector knows nothing.
+  const strays = !isDefined(world) ? [] : deployments.filter((each) => {
     const uid = controllingFoo(each);
     return uid !== undefined && !uids.has(uid);
   });

@@ -1,0 +1,35 @@
+/**
+ * Seeds that once failed, and why. They run with every change.
+ *
+ * A seed stands for its history only as long as workload and weather are drawn alike; what it taught
+ * has a test of its own beside the code at fault.
+ *
+ * @module
+ */
+
+/** A seed that failed. */
+export interface Regression {
+  readonly seed: number;
+  /** What was wrong, and where it was put right. */
+  readonly why: string;
+}
+
+/** All of them, oldest first. */
+export const REGRESSIONS: readonly Regression[] = [
+  {
+    seed: 29,
+    why:
+      "simulator: what a Foo of a deleted kind left behind was never collected, not even after " +
+      "the kind came back",
+  },
+  {
+    seed: 211,
+    why:
+      "reconciler: the Deployment of a Foo that was gone was made again and again, as fast as the " +
+      "garbage collector took it, for as long as the cache still had the Foo",
+  },
+  {
+    seed: 352,
+    why: "reconciler: the same through a definition that was deleted, with failing status writes",
+  },
+];

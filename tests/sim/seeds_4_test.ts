@@ -1,0 +1,3 @@
+import { testShard } from "./seeds.ts";
+
+testShard(3);
