@@ -13,7 +13,7 @@
 
 import { configureSync, getLogger, type LogRecord, resetSync } from "@logtape/logtape";
 // @ts-types="./std_colors.d.ts"
-import { bold, cyan, dim, red, yellow } from "@std/fmt/colors";
+import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import type { Clock } from "./clock.ts";
 import type { LogFields, Logger, LogLevel } from "./log.ts";
 import type { Redactor } from "./redact.ts";
@@ -46,11 +46,26 @@ export interface OpenLog extends Disposable {
 }
 
 /** A record as the formatters see it, its fields free of secrets. */
-interface PlainRecord {
+export interface PlainRecord {
+  /** When it happened, as it is to be shown. */
   readonly time: string;
   readonly level: LogLevel;
   readonly message: string;
-  readonly fields: Record<string, unknown>;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** How text is marked on a terminal. */
+export type StyleName = "bold" | "dim" | "cyan" | "green" | "yellow" | "red";
+
+/** Marks text, each in its way. */
+export type Styles = Readonly<Record<StyleName, (text: string) => string>>;
+
+/** Styles for a terminal; without `color` they leave the text as it is. */
+export function stylesFor({ color }: { color: boolean }): Styles {
+  const plain = (text: string) => text;
+  return color
+    ? { bold, dim, cyan, green, yellow, red }
+    : { bold: plain, dim: plain, cyan: plain, green: plain, yellow: plain, red: plain };
 }
 
 const CATEGORY = "foo-operator";
@@ -79,7 +94,9 @@ const CATEGORY = "foo-operator";
  * ```
  */
 export function openLog(options: OpenLogOptions): OpenLog {
-  const format = options.format === "json" ? jsonLine : textLine(options.color ?? false);
+  const format = options.format === "json"
+    ? jsonLine
+    : textFormatter({ color: options.color ?? false });
   configureSync({
     reset: true,
     sinks: {
@@ -157,20 +174,22 @@ function jsonLine({ time, level, message, fields }: PlainRecord): string {
   return `${JSON.stringify(record)}\n`;
 }
 
-/** `time LEVEL message key=value …`; values that hold more than one plain word are quoted. */
-function textLine(color: boolean): (record: PlainRecord) => string {
-  const paint = (style: (text: string) => string) => color ? style : (text: string) => text;
+/**
+ * The text format: `time LEVEL message key=value …`, newline included. Values that hold more than
+ * one plain word are quoted.
+ */
+export function textFormatter({ color }: { color: boolean }): (record: PlainRecord) => string {
+  const { bold, cyan, dim, red, yellow } = stylesFor({ color });
   const levels: Record<LogLevel, (text: string) => string> = {
-    debug: paint(dim),
-    info: paint(cyan),
-    warn: paint(yellow),
-    error: paint((text) => bold(red(text))),
+    debug: dim,
+    info: cyan,
+    warn: yellow,
+    error: (text) => bold(red(text)),
   };
-  const key = paint(dim);
   return ({ time, level, message, fields }) => {
     const words = Object.entries(fields)
       .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => ` ${key(`${oneLine(name)}=`)}${word(value)}`);
+      .map(([name, value]) => ` ${dim(`${oneLine(name)}=`)}${word(value)}`);
     const label = levels[level](level.toUpperCase().padEnd(5));
     return `${time} ${label} ${oneLine(message)}${words.join("")}\n`;
   };

@@ -6,6 +6,8 @@ export function bold(text: string): string;
 export function cyan(text: string): string;
 /** Faint text for a terminal. */
 export function dim(text: string): string;
+/** Green text for a terminal. */
+export function green(text: string): string;
 /** Red text for a terminal. */
 export function red(text: string): string;
 /** Yellow text for a terminal. */
