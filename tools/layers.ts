@@ -49,6 +49,8 @@ export const PACKAGE_DOORS: readonly PackageDoor[] = [
   { name: /^@std\/yaml$/, where: /^lib\/core\/yaml\.ts$/ },
   { name: /^@std\/(cli\/parse-args|text\/levenshtein-distance)$/, where: /^lib\/cli\/flags\.ts$/ },
   { name: /^typebox(\/value)?$/, where: /^lib\/(foo\/schema|client\/kinds)\.ts$/ },
+  // The second gives the first's decorators what they need.
+  { name: /^(@peculiar\/x509|reflect-metadata)$/, where: /^lib\/cli\/dev_certificates\.ts$/ },
   { name: /^@marcbachmann\/cel-js$/, where: /^lib\/simulator\/cel_library\.ts$/ },
   // Deno's own client has no way around certificate verification.
   { name: /^node:https?$/, where: /^lib\/client\/insecure_transport\.ts$/ },

@@ -36,6 +36,15 @@ export interface Host {
   readonly operatorWorker: URL;
   /** What the process may do. */
   readonly permissions: OwnPermissions;
+  readonly program: Program;
+}
+
+/** How this program is started once more, as another process. */
+export interface Program {
+  /** Program and first arguments; a subcommand follows. */
+  readonly command: readonly string[];
+  /** Folder of `main.ts`, if it runs from source: then a new start may run other code. */
+  readonly sources?: string;
 }
 
 /** What runs. */

@@ -10,13 +10,14 @@ import { Redactor } from "../core/redact.ts";
 import { type Command, EXIT, type Host } from "./command.ts";
 import { type FlagDefinitions, type Flags, parseFlags, suggestion, UsageError } from "./flags.ts";
 import { commandHelp, PROGRAM, programHelp } from "./help.ts";
+import { DEV } from "./dev.ts";
 import { MANIFESTS } from "./manifests.ts";
 import { PERMISSIONS } from "./permissions.ts";
 import { RUN } from "./run.ts";
 import { VERSION } from "./version.ts";
 
 /** All subcommands, in the order of the help. */
-export const COMMANDS: readonly Command[] = [RUN, MANIFESTS, PERMISSIONS, VERSION];
+export const COMMANDS: readonly Command[] = [RUN, DEV, MANIFESTS, PERMISSIONS, VERSION];
 
 /** Flags that every subcommand has. */
 const COMMON_FLAGS: FlagDefinitions = {

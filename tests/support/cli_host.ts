@@ -38,6 +38,7 @@ export function cliHost(options: Partial<Host> = {}): { host: Host; printed: Pri
     files: localFiles,
     operatorWorker: new URL("../../lib/cli/operator_worker.ts", import.meta.url),
     permissions: { state: () => Promise.resolve("all"), drop: () => Promise.resolve() },
+    program: { command: ["/nowhere/foo-operator"] },
     ...options,
   };
   return { host, printed };

@@ -1,0 +1,207 @@
+/**
+ * One session of `dev`, from the choice of a cluster to a clean end. A module of its own, loaded only
+ * when it is asked for: an operator that runs needs nothing of a simulated server.
+ *
+ * Order: where it works is shown before anything is written there. At the end, however that comes,
+ * the operator's process is gone and so is the folder with the kubeconfig; a cluster that is not ours
+ * keeps what was applied to it.
+ *
+ * @module
+ */
+
+import { abortScope } from "../core/clock.ts";
+import {
+  ApiError,
+  ConfigError,
+  ConnectionError,
+  DeadlineError,
+  messageOf,
+} from "../core/errors.ts";
+import { runTogether, type Task } from "../core/tasks.ts";
+import { type Foo, FOO_CRD_NAME, FOOS } from "../foo/schema.ts";
+import { followFoos } from "./dev_foos.ts";
+import { ensureDefinition, EXAMPLE_FOO } from "./dev_objects.ts";
+import { type OperatorRun, startOperator } from "./dev_process.ts";
+import type { Screen } from "./dev_screen.ts";
+import { ChangeBursts, NO_CHANGES, watchSources } from "./dev_sources.ts";
+import { isOnPath, suggest } from "./dev_suggestions.ts";
+import { supervise } from "./dev_supervisor.ts";
+import {
+  clusterFailure,
+  openWorkplace,
+  type Workplace,
+  type WorkplaceOptions,
+} from "./dev_workplace.ts";
+
+/** What the command line says, and the process. */
+export interface SessionOptions extends WorkplaceOptions {
+  /** Least level of the operator's log. */
+  readonly logLevel: string;
+}
+
+/** Works until the signal aborts; then resolves, with nothing left behind. */
+export async function runSession(options: SessionOptions): Promise<void> {
+  const { host, screen, signal } = options;
+  const startedMs = host.clock.monotonicMs();
+  const { bold, dim } = screen.styles;
+  using scope = abortScope(signal);
+  using _hangup = onHangup(() => scope.abort(HANGUP));
+  await using workplace = await openWorkplace({ ...options, signal: scope.signal });
+  const exit = new ExitCleaner(workplace);
+  using _exit = exit;
+  screen.show(bold("foo-operator dev"), "");
+  screen.facts(workplace.facts);
+  try {
+    await prepare(workplace, { ...options, signal: scope.signal });
+    await work(workplace, { ...options, startedMs, signal: scope.signal, exit });
+  } catch (error) {
+    const wasStopped = scope.signal.aborted && error === scope.signal.reason;
+    if (!wasStopped) throw error instanceof Error ? configErrorIn(error) : error;
+  }
+  screen.show(
+    "",
+    dim(
+      workplace.type === "embedded"
+        ? "Stopped; the server and its kubeconfig are gone."
+        : "Stopped.",
+    ),
+  );
+}
+
+/** A configuration's error says all there is; which task met it is no news. */
+function configErrorIn(error: Error): Error {
+  return error.cause instanceof ConfigError ? error.cause : error;
+}
+
+const HANGUP = new DOMException("The terminal was closed", "AbortError");
+
+/** Calls `stop` when the terminal is closed, until the scope is left. */
+function onHangup(stop: () => void): Disposable {
+  if (Deno.build.os === "windows") return { [Symbol.dispose]: () => {} };
+  Deno.addSignalListener("SIGHUP", stop);
+  return { [Symbol.dispose]: () => Deno.removeSignalListener("SIGHUP", stop) };
+}
+
+/** Cleans up in an exit that waits for nothing, such as the one on a second signal. */
+class ExitCleaner implements Disposable {
+  /** The operator that is running, or the last one. */
+  run: OperatorRun | undefined;
+  readonly #clean: () => void;
+
+  constructor(workplace: Workplace) {
+    this.#clean = () => {
+      this.run?.kill();
+      workplace.abandon();
+    };
+    globalThis.addEventListener("unload", this.#clean);
+  }
+
+  [Symbol.dispose](): void {
+    globalThis.removeEventListener("unload", this.#clean);
+  }
+}
+
+/** Applies the definition, and to our own server an example. */
+async function prepare(
+  workplace: Workplace,
+  { host, screen, signal }: SessionOptions,
+): Promise<void> {
+  const { client, type } = workplace;
+  const { clock, random } = host;
+  try {
+    const done = await ensureDefinition(client, { clock, random, signal });
+    screen.good(`Definition ${FOO_CRD_NAME} ${done}`);
+    if (type === "embedded") {
+      const { metadata } = await client.resource(FOOS)
+        .create(EXAMPLE_FOO, { namespace: "default", signal });
+      screen.good(`Foo ${metadata.name} created`);
+    }
+  } catch (error) {
+    const isTheirs = error instanceof ApiError || error instanceof ConnectionError ||
+      error instanceof DeadlineError;
+    throw isTheirs ? clusterFailure(error, workplace) : error;
+  }
+}
+
+interface WorkOptions extends SessionOptions {
+  /** When the session started. */
+  readonly startedMs: number;
+  readonly exit: ExitCleaner;
+}
+
+async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
+  const { host, screen, signal, startedMs, exit } = options;
+  const { clock, random, program } = host;
+  const { sources } = program;
+  const hasSources = sources !== undefined;
+  const bursts = new ChangeBursts({ clock });
+  const hasKubectl = await isOnPath("kubectl", host.environment);
+  const showSuggestions = () => suggest(workplace, { screen, hasKubectl, hasSources });
+  const tasks: Record<string, Task> = {
+    operator: (stop) =>
+      supervise({
+        async start() {
+          await workplace.check({ signal: stop });
+          exit.run = operatorOf(workplace, options);
+          return exit.run;
+        },
+        changes: hasSources ? bursts : NO_CHANGES,
+        hasSources,
+        tell: (news) => screen.supervisor(news),
+        clock,
+        random,
+      }, { signal: stop }),
+    foos: (stop) => {
+      let isFirst = true;
+      const onReady = (foo: Foo) => {
+        const seconds = isFirst
+          ? `, ${seconds1(clock.monotonicMs() - startedMs)} s after the start`
+          : "";
+        screen.good(`${readyText(foo)}${seconds}`);
+        if (isFirst && workplace.type === "embedded") showSuggestions();
+        isFirst = false;
+      };
+      return followFoos({ client: workplace.client, onReady, clock, random, signal: stop });
+    },
+  };
+  if (sources !== undefined) {
+    tasks["sources"] = (stop) => followSources(sources, { screen, bursts, signal: stop });
+  }
+  if (workplace.type === "cluster") showSuggestions();
+  await runTogether(tasks, { signal });
+}
+
+/** Watches the sources as long as that works: without it, all else still does. */
+async function followSources(
+  root: string,
+  { screen, bursts, signal }: { screen: Screen; bursts: ChangeBursts; signal: AbortSignal },
+): Promise<void> {
+  try {
+    await watchSources({ root, onChange: (paths) => bursts.add(paths), signal });
+  } catch (error) {
+    if (signal.aborted) return;
+    // A system has only so many watches to give.
+    screen.bad(`Cannot watch ${root}, so changes start nothing: ${messageOf(error)}`);
+  }
+}
+
+function operatorOf(workplace: Workplace, { host, screen, logLevel }: SessionOptions): OperatorRun {
+  return startOperator({
+    command: host.program.command,
+    args: ["run", ...workplace.operatorArgs, "--log-format", "json", "--log-level", logLevel],
+    environment: workplace.environment,
+    onLine: (line) => screen.operatorLine(line),
+    clock: host.clock,
+  });
+}
+
+function seconds1(ms: number): string {
+  return (ms / 1000).toFixed(1);
+}
+
+function readyText({ metadata, spec, status }: Foo): string {
+  const available = status?.availableReplicas ?? 0;
+  const wanted = spec.replicas ?? available;
+  return `Foo ${metadata.namespace}/${metadata.name} is ready: ${available} of ${wanted} Pods of ` +
+    `Deployment ${spec.deploymentName} available`;
+}

@@ -1,0 +1,61 @@
+/**
+ * `dev --context NAME`: on a real control plane it applies the definition and its operator works.
+ */
+
+import { match, ok, strictEqual } from "node:assert/strict";
+import { OperatorProcess } from "../support/operator_process.ts";
+import { deployments, foo, foos, isObserved } from "./foo_objects.ts";
+import { operatorSuite } from "./world.ts";
+
+const DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const CRD_NAME = "foos.samplecontroller.k8s.io";
+
+// The world would start `run`: `dev` takes the same kubeconfig, and a context by its name.
+const realTest = operatorSuite({
+  crd: "none",
+  audit: true,
+  start: ([, ...flags]) => {
+    const at = flags.indexOf("--log-format");
+    const args = ["dev", ...flags.slice(0, at), "--context", "control-plane"];
+    return OperatorProcess.start({ args });
+  },
+});
+
+realTest("dev --context: applies the definition, and a Foo converges", async (world) => {
+  await world.operator.line("Definition foos.samplecontroller.k8s.io created");
+  await world.operator.line("Controller started");
+  const { lines } = world.operator;
+  match(lines.find((line) => line.includes("context")) ?? "", /control-plane/);
+  ok(lines.some((line) => line.includes(world.plane.server)), lines.join("\n"));
+
+  const ns = await world.kube.namespace("dev");
+  world.kubelet(ns);
+  await world.kube.post(foos(ns), foo("a", { deploymentName: "a", replicas: 2 }));
+  await world.operator.line(`Foo ${ns}/a is ready: 2 of 2 Pods of Deployment a available`);
+  ok(isObserved(await world.kube.get(`${foos(ns)}/a`)));
+  strictEqual((await world.kube.get(`${deployments(ns)}/a`)).spec.replicas, 2);
+  strictEqual((await world.operator.stop("SIGINT")).code, 0);
+});
+
+realTest(
+  "dev --context: leaves a definition that is as it should be, and corrects one that is not",
+  async (world) => {
+    const before = await world.kube.get(`${DEFINITION}/${CRD_NAME}`);
+    await world.restartOperator();
+    await world.operator.line(`Definition ${CRD_NAME} unchanged`);
+    const after = await world.kube.get(`${DEFINITION}/${CRD_NAME}`);
+    strictEqual(after.metadata.resourceVersion, before.metadata.resourceVersion);
+    await world.operator.stop("SIGTERM");
+
+    const { status: _, ...old } = structuredClone(before);
+    delete old.spec.versions[0].schema.openAPIV3Schema.properties.status.properties.conditions;
+    old.metadata.labels = { kept: "yes" };
+    await world.kube.send("PUT", `${DEFINITION}/${CRD_NAME}`, old);
+    await world.restartOperator();
+    await world.operator.line(`Definition ${CRD_NAME} updated`);
+    const { metadata, spec } = await world.kube.get(`${DEFINITION}/${CRD_NAME}`);
+    strictEqual(metadata.labels.kept, "yes");
+    ok(spec.versions[0].schema.openAPIV3Schema.properties.status.properties.conditions);
+    await world.operator.stop("SIGTERM");
+  },
+);
