@@ -16,8 +16,11 @@ import type { CrashingProgram, SimTransport, Weather } from "./weather.ts";
 export interface ProgramParts {
   /** Sends requests through the weather. Fits the client's `Transport`. */
   readonly transport: SimTransport;
+  /** Simulated time: moves only while nothing in the simulation has work to do. */
   readonly clock: Clock;
+  /** The program's own chance, drawn from the seed; a restart gets another part of it. */
   readonly random: Random;
+  /** Makes UUIDs, drawn from the seed too. */
   readonly uuid: () => string;
   /** What is logged becomes part of the trace. */
   readonly log: Logger;
@@ -30,10 +33,15 @@ export type Program = (parts: ProgramParts) => Promise<void>;
 
 /** What a {@linkcode Supervisor} is made of. */
 export interface SupervisorOptions {
+  /** What is started, and after each crash started again. */
   readonly program: Program;
+  /** What stands between the program and its server. */
   readonly weather: Weather;
+  /** The time of program and supervisor, restart pauses among it. */
   readonly clock: SimClock;
+  /** Where the program's chance is drawn from. */
   readonly random: Random;
+  /** Is told starts, ends and what the program logs. */
   readonly trace: Trace;
   /** May the program end by itself with this error? It is started again then. */
   readonly mayFail: (error: unknown) => boolean;

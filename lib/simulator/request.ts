@@ -27,13 +27,19 @@ export type Route =
 
 /** The resource that a path names. */
 export interface Target {
+  /** What is to be done, in the words of RBAC. */
   readonly verb: Verb;
+  /** API group; `""` for the core group. */
   readonly group: string;
+  /** Version within the group, such as `v1`. */
   readonly version: string;
   /** `""` for cluster-scoped objects and for lists over all namespaces. */
   readonly namespace: string;
+  /** Plural name of the kind, such as `pods`. */
   readonly resource: string;
+  /** Name of the object; `""` if the request is about all of them, or creates one. */
   readonly name: string;
+  /** Such as `status`; `""` for the object itself. */
   readonly subresource: string;
 }
 
