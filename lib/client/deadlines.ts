@@ -1,15 +1,15 @@
 /**
- * Three deadlines of one request, on one timer.
+ * Three deadlines of each request, and one timer for all requests.
  *
  * One limit over a whole request would cut healthy watches (field case W3) and, made long enough
  * for a large list, would notice a dead connection too late. So waiting for the headers, waiting
  * for the next bytes and the request as a whole each have their own limit. Moving from one wait to
- * the next costs an assignment: a timer that finds its deadline moved sleeps on.
+ * the next costs an assignment: a timer that finds its deadlines moved sleeps on.
  *
  * @module
  */
 
-import { abortScope, type Clock } from "../core/clock.ts";
+import { type AbortScope, abortScope, type Clock } from "../core/clock.ts";
 import { DeadlineError } from "../core/errors.ts";
 
 /** Limits of one request, in milliseconds; `Infinity` for none. */
@@ -33,45 +33,116 @@ export interface RequestDeadlines extends Disposable {
   expect(what: Awaited): void;
 }
 
-/** Starts the deadlines of the request that `action` names, for errors. */
-export function startDeadlines({ action, limits, clock, signal }: {
+/** One running request, as the watch looks at it. */
+interface Running {
   readonly action: string;
   readonly limits: DeadlineLimits;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}): RequestDeadlines {
-  const scope = abortScope(signal);
-  const startedMs = clock.monotonicMs();
-  let awaited: Awaited = "nothing";
-  let sinceMs = startedMs;
+  readonly startedMs: number;
+  readonly scope: AbortScope;
+  awaited: Awaited;
+  sinceMs: number;
+}
 
-  const waitLimitMs = () => {
-    if (awaited === "nothing") return Infinity;
-    return awaited === "headers" ? limits.headersMs : limits.inactivityMs;
-  };
-  const expire = async () => {
-    for (;;) {
-      const nowMs = clock.monotonicMs();
-      const waitRestMs = sinceMs + waitLimitMs() - nowMs;
-      const totalRestMs = startedMs + limits.totalMs - nowMs;
-      if (totalRestMs <= 0) throw new DeadlineError(action, limits.totalMs);
-      if (waitRestMs <= 0) {
-        throw new DeadlineError(`waiting for ${awaited} of ${action}`, waitLimitMs());
+/**
+ * Watches over the deadlines of many requests with one timer: a request costs it an entry in a set.
+ *
+ * The timer runs while there are requests, and wakes when the first of their deadlines could pass.
+ */
+export class DeadlineWatch {
+  readonly #clock: Clock;
+  readonly #running = new Set<Running>();
+  /** The sleep under way, and when it ends; none while there is nothing to watch. */
+  #sleep: { untilMs: number; stop: AbortController } | undefined;
+
+  /** Only stores. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Starts the deadlines of the request that `action` names, for errors. */
+  start({ action, limits, signal }: {
+    readonly action: string;
+    readonly limits: DeadlineLimits;
+    readonly signal: AbortSignal;
+  }): RequestDeadlines {
+    const scope = abortScope(signal);
+    const nowMs = this.#clock.monotonicMs();
+    const request: Running = {
+      action,
+      limits,
+      scope,
+      startedMs: nowMs,
+      awaited: "nothing",
+      sinceMs: nowMs,
+    };
+    this.#running.add(request);
+    // It will never have to be woken for sooner than that, whatever it waits for.
+    this.#wakeBy(nowMs + Math.min(limits.headersMs, limits.inactivityMs, limits.totalMs));
+    return {
+      signal: scope.signal,
+      expect: (what) => {
+        request.awaited = what;
+        request.sinceMs = this.#clock.monotonicMs();
+      },
+      [Symbol.dispose]: () => {
+        scope[Symbol.dispose]();
+        this.#running.delete(request);
+        if (this.#running.size === 0) this.#rest();
+      },
+    };
+  }
+
+  #wakeBy(atMs: number): void {
+    if (atMs === Infinity || (this.#sleep !== undefined && this.#sleep.untilMs <= atMs)) return;
+    this.#rest();
+    const stop = new AbortController();
+    this.#sleep = { untilMs: atMs, stop };
+    // Rejects when a sooner sleep takes its place, or when there is nothing left to watch.
+    this.#clock.sleep(atMs - this.#clock.monotonicMs(), { signal: stop.signal })
+      .then(() => this.#look(), () => {});
+  }
+
+  #rest(): void {
+    this.#sleep?.stop.abort(RESTED);
+    this.#sleep = undefined;
+  }
+
+  #look(): void {
+    this.#sleep = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    let nextMs = Infinity;
+    for (const request of this.#running) {
+      const error = expiryOf(request, nowMs);
+      if (error !== undefined) request.scope.abort(error);
+      else if (!request.scope.signal.aborted) {
+        nextMs = Math.min(nextMs, lookAgainMs(request, nowMs));
       }
-      // Woken at least that often, it meets every later deadline on time.
-      const stepMs = Math.min(waitRestMs, totalRestMs, limits.inactivityMs, limits.headersMs);
-      await clock.sleep(stepMs, { signal: scope.signal });
     }
-  };
-  // Ends with the scope, whose abort at the latest makes the sleep reject; then this is no news.
-  expire().catch((error) => scope.abort(error));
+    this.#wakeBy(nextMs);
+  }
+}
 
-  return {
-    signal: scope.signal,
-    expect(what) {
-      awaited = what;
-      sinceMs = clock.monotonicMs();
-    },
-    [Symbol.dispose]: () => scope[Symbol.dispose](),
-  };
+const RESTED = new DOMException("No request is left to watch", "AbortError");
+
+function waitLimitMs({ awaited, limits }: Running): number {
+  if (awaited === "nothing") return Infinity;
+  return awaited === "headers" ? limits.headersMs : limits.inactivityMs;
+}
+
+function expiryOf(request: Running, nowMs: number): DeadlineError | undefined {
+  const { action, awaited, limits, startedMs, sinceMs } = request;
+  if (nowMs - startedMs >= limits.totalMs) return new DeadlineError(action, limits.totalMs);
+  const limitMs = waitLimitMs(request);
+  if (nowMs - sinceMs < limitMs) return undefined;
+  return new DeadlineError(`waiting for ${awaited} of ${action}`, limitMs);
+}
+
+/** When to look next: at the present wait's deadline, or the soonest one of a wait begun now. */
+function lookAgainMs(request: Running, nowMs: number): number {
+  const { headersMs, inactivityMs, totalMs } = request.limits;
+  return Math.min(
+    request.sinceMs + waitLimitMs(request),
+    request.startedMs + totalMs,
+    nowMs + Math.min(headersMs, inactivityMs),
+  );
 }

@@ -19,7 +19,7 @@
 import { ApiError, ConnectionError, ProtocolError } from "../core/errors.ts";
 import { parseJson, stringifyJson } from "../core/json_text.ts";
 import { apiErrorOf } from "./api_status.ts";
-import { type RequestDeadlines, startDeadlines } from "./deadlines.ts";
+import { DeadlineWatch, type RequestDeadlines } from "./deadlines.ts";
 import { RequestThrottle } from "./request_throttle.ts";
 import { bodyChunks, type BodyOptions, bodyText } from "./response_body.ts";
 import {
@@ -42,6 +42,7 @@ export class RestClient {
   readonly #options: RestOptions;
   readonly #limits: RestLimits;
   readonly #host: string;
+  readonly #deadlines: DeadlineWatch;
   readonly #throttle: RequestThrottle | undefined;
 
   /** Only stores. */
@@ -50,6 +51,7 @@ export class RestClient {
     this.#options = options;
     this.#limits = { ...REST_LIMITS, ...limits };
     this.#host = new URL(connection.server).host;
+    this.#deadlines = new DeadlineWatch(clock);
     this.#throttle = rateLimit === undefined ? undefined : new RequestThrottle(rateLimit, clock);
   }
 
@@ -88,10 +90,9 @@ export class RestClient {
     const { bodyBytesMax, inactivityMs, totalMs } = this.#limits;
     const headersMs = request.method === "GET" ? this.#limits.headersMs : totalMs;
     return await this.#repeat(request, async (attempt, throttledMs) => {
-      using deadlines = startDeadlines({
+      using deadlines = this.#deadlines.start({
         action,
         limits: { headersMs, inactivityMs, totalMs },
-        clock: this.#options.clock,
         signal: request.signal,
       });
       const response = await this.#send(request, { attempt, throttledMs, deadlines });
@@ -116,14 +117,13 @@ export class RestClient {
     } = {},
   ): AsyncGenerator<Uint8Array, void, void> {
     const action = actionOf(request);
-    using deadlines = startDeadlines({
+    using deadlines = this.#deadlines.start({
       action,
       limits: {
         headersMs: headersMs ?? this.#limits.headersMs,
         inactivityMs: inactivityMs ?? this.#limits.inactivityMs,
         totalMs: Infinity,
       },
-      clock: this.#options.clock,
       signal: request.signal,
     });
     const response = await this.#repeat(

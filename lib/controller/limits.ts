@@ -74,10 +74,10 @@ export async function runWithinLimits<R>(
   const abandoned = Promise.withResolvers<never>();
   let abandonment: CutError | undefined;
 
-  const cutAfter = async (ms: number, reason: unknown) => {
+  const cutAfter = async (ms: number, reasonOf: () => unknown) => {
     try {
       await clock.sleep(ms, { signal: timers.signal });
-      cut.abort(reason);
+      cut.abort(reasonOf());
       await clock.sleep(UNWIND_MS, { signal: timers.signal });
       abandonment = new CutError(cut.signal.reason, { isAbandoned: true });
       abandoned.reject(abandonment);
@@ -87,9 +87,10 @@ export async function runWithinLimits<R>(
   };
   // Both end with the work at the latest, since `timers` aborts then.
   const follow = () => {
-    cutAfter(gracePeriodMs, stop.reason);
+    cutAfter(gracePeriodMs, () => stop.reason);
   };
-  if (deadlineMs < Infinity) cutAfter(deadlineMs, new DeadlineError(action, deadlineMs));
+  // Made when needed: an error's stack is dear beside a reconcile that finds nothing to do.
+  if (deadlineMs < Infinity) cutAfter(deadlineMs, () => new DeadlineError(action, deadlineMs));
   if (stop.aborted) follow();
   else stop.addEventListener("abort", follow, { once: true });
 
@@ -105,7 +106,7 @@ export async function runWithinLimits<R>(
     throw new CutError(cut.signal.reason, { isAbandoned: false, cause: error });
   } finally {
     stop.removeEventListener("abort", follow);
-    timers.abort();
+    timers.abort(ENDED);
     cut.abort(ENDED);
   }
 }
