@@ -14,7 +14,7 @@ import {
 } from "../core/finalizers.ts";
 import type { KubeObject } from "../core/objects.ts";
 import { type LiveReader, type Patcher, placeOf, readLive } from "./object_client.ts";
-import { type ReconcileResult, SETTLED } from "./reconciler.ts";
+import { IgnorableError, type ReconcileResult, SETTLED } from "./reconciler.ts";
 
 /** All that is needed of a client. */
 export type FinalizerClient<T extends KubeObject> = Patcher<T> & LiveReader<T>;
@@ -82,10 +82,25 @@ export async function removeFinalizer<T extends KubeObject>(
   }
 }
 
+/** What `apply` is given beside the object. */
+export interface FinalizerGuard {
+  /**
+   * To be awaited before something is made outside the cluster: resolves if the server still has the
+   * object, with its finalizer and not to be deleted. From then on it can't go before `cleanUp`.
+   *
+   * Without it a cache that lags, after a restart say, shows an object that was cleaned up and has
+   * gone, and what is made for it then nobody will ever delete. One request.
+   *
+   * @throws {IgnorableError} If it has gone or is to go: let it pass, and the reconcile settles. The
+   *   cache is going to see why.
+   */
+  confirm(): Promise<void>;
+}
+
 /** What {@linkcode withFinalizer} does in the two halves of an object's life. */
 export interface FinalizedLife<T extends KubeObject> extends FinalizerOptions<T> {
-  /** The object wants to be: called with the finalizer on it. */
-  apply(object: T): Promise<ReconcileResult>;
+  /** The object wants to be: called with the finalizer on it, as far as the cache knows. */
+  apply(object: T, guard: FinalizerGuard): Promise<ReconcileResult>;
   /**
    * The object is to go: cleans up. `settled` lets it go; `requeue` keeps it and looks again; what it
    * throws keeps it too. May be called again after it settled, so it must do nothing twice.
@@ -121,11 +136,30 @@ export async function withFinalizer<T extends KubeObject>(
   object: T,
   life: FinalizedLife<T>,
 ): Promise<ReconcileResult> {
-  if (!isDeleting(object)) return await life.apply(await ensureFinalizer(object, life));
+  if (!isDeleting(object)) {
+    const guard = { confirm: () => confirm(object, life) };
+    return await life.apply(await ensureFinalizer(object, life), guard);
+  }
   if (!hasFinalizer(object, life.finalizer)) return SETTLED; // others keep it
   const result = await life.cleanUp(object);
   if (result.type === "settled") await removeFinalizer(object, life);
   return result;
+}
+
+async function confirm<T extends KubeObject>(
+  object: T,
+  { client, finalizer, signal }: FinalizerOptions<T>,
+): Promise<void> {
+  const { name, uid } = object.metadata;
+  let live: T;
+  try {
+    live = await readLive(client, { ...placeOf(object), signal });
+  } catch (error) {
+    if (isNotFound(error)) throw new IgnorableError(`"${name}" has gone`, { cause: error });
+    throw error;
+  }
+  if (live.metadata.uid === uid && !isDeleting(live) && hasFinalizer(live, finalizer)) return;
+  throw new IgnorableError(`"${name}" is to go, was made anew, or has lost its finalizer`);
 }
 
 /**

@@ -139,6 +139,36 @@ Deno.test("buildController() asks predicates, and goes on when one throws", asyn
   deepStrictEqual(keys, ["default/b configmaps/configmaps", "default/s1 configmaps/secrets"]);
 });
 
+Deno.test("buildController() works with the workers, the delays and the deadline that it is given", async () => {
+  const { clock, parts, informers, stop } = await world({ configmaps: [meta("a"), meta("b")] });
+  const starts: string[] = [];
+  const failures: unknown[] = [];
+  const controller = buildController({
+    for: CONFIG_MAPS,
+    reconcile({ name }, { signal }) {
+      starts.push(`${name} ${clock.monotonicMs()}`);
+      return clock.sleep(Infinity, { signal }).then(() => SETTLED);
+    },
+    workers: 2,
+    deadlineMs: 1000,
+    rateLimiter: { next: () => 5000, forget() {}, failures: () => 0 },
+  }, {
+    ...parts,
+    observer: {
+      started() {},
+      reconcileStarted() {},
+      reconcileEnded: ({ outcome }) => void failures.push(outcome.type),
+    },
+  });
+  const running = Promise.all([informers.run(stop), controller.run(stop)]);
+  await clock.advance(6500);
+  deepStrictEqual(starts, ["a 0", "b 0", "a 6000", "b 6000"]);
+  deepStrictEqual(failures, ["failed", "failed"]);
+  stop.abort();
+  await clock.advance(30_000);
+  await running;
+});
+
 Deno.test("Manager: caches that don't fill in time stop it, with the names of those that lag", async () => {
   const { clock, parts, informers, manager, stop } = await world({ configmaps: [] });
   let reconciles = 0;

@@ -215,9 +215,12 @@ function reconcileBackup(
       client: backups,
       finalizer: `${GROUP}/copy`,
       signal,
-      async apply(backup) {
+      async apply(backup, { confirm }) {
         if (backup.spec.source === "") throw new TerminalError("Cannot back up nothing");
-        if (!storage.copies.has(key)) storage.copies.set(key, 1);
+        if (!storage.copies.has(key)) {
+          await confirm();
+          storage.copies.set(key, 1);
+        }
         const plan = `${name}-${backup.spec.plan ?? "plan"}`;
         const about = { client: maps, owner: backup, ownerKind: BACKUPS, signal };
         await ensureChild({
