@@ -38,14 +38,21 @@ export const REASONS_MAX = 8;
 /** No reason was given. */
 export const NO_REASONS: readonly Reason[] = Object.freeze([]);
 
+/** `reason` as a list of its own, if there is one. Frozen. */
+export function reasonsOf(reason: Reason | undefined): readonly Reason[] {
+  return reason === undefined ? NO_REASONS : Object.freeze([reason]);
+}
+
 /**
- * `reasons` with `more`, each once, the first {@linkcode REASONS_MAX} of them. The same frozen list
- * if nothing is new, so that a key which is added a thousand times costs nothing.
+ * `reasons` with `more`, each once, the first {@linkcode REASONS_MAX} of them. Both are frozen lists
+ * without repeats; one of them is given back where nothing of the other is new, so that a key which is
+ * added a thousand times costs nothing.
  */
 export function mergeReasons(
   reasons: readonly Reason[],
   more: readonly Reason[],
 ): readonly Reason[] {
+  if (reasons.length === 0 || more.length === 0) return reasons.length === 0 ? more : reasons;
   const added = more.filter((reason) => !reasons.some((known) => isSame(known, reason)));
   if (added.length === 0 || reasons.length >= REASONS_MAX) return reasons;
   return Object.freeze([...reasons, ...added].slice(0, REASONS_MAX));

@@ -27,11 +27,11 @@
 import { withDeadline } from "../core/clock.ts";
 import { assert, messageOf } from "../core/errors.ts";
 import { type Logger, silentLogger } from "../core/log.ts";
-import { type ObjectKey, splitKey } from "../core/objects.ts";
+import type { ObjectKey } from "../core/objects.ts";
 import { type Latch, latch } from "../core/tasks.ts";
 import { DelayHeap } from "./delay_heap.ts";
 import { type Priority, ReadyKeys } from "./ready_keys.ts";
-import { mergeReasons, NO_REASONS, type Reason } from "./reasons.ts";
+import { mergeReasons, NO_REASONS, type Reason, reasonsOf } from "./reasons.ts";
 import type {
   AddOptions,
   RunningKey,
@@ -154,7 +154,7 @@ export class Workqueue<K extends string = ObjectKey> {
 
   /** `key` needs work, now. For changes: never delayed, never counted as a failure. */
   add(key: K, { priority = "normal", reason }: AddOptions = {}): void {
-    this.#add(key, priority, reason === undefined ? NO_REASONS : [reason]);
+    this.#add(key, priority, reasonsOf(reason));
   }
 
   /**
@@ -171,7 +171,7 @@ export class Workqueue<K extends string = ObjectKey> {
     const sinceMs = this.#options.clock.monotonicMs();
     this.#delayed.add(key, sinceMs + ms);
     const need = this.#later.get(key) ?? { sinceMs, priority, reasons: NO_REASONS };
-    join(need, priority, reason === undefined ? NO_REASONS : [reason]);
+    join(need, priority, reasonsOf(reason));
     this.#later.set(key, need);
     this.#arm();
     this.#tell((observer, queue) => observer.retried({ queue, key, delayMs: ms }));
@@ -284,7 +284,7 @@ export class Workqueue<K extends string = ObjectKey> {
       return;
     }
     const sinceMs = this.#options.clock.monotonicMs();
-    this.#dirty.set(key, { sinceMs, priority, reasons: mergeReasons(NO_REASONS, reasons) });
+    this.#dirty.set(key, { sinceMs, priority, reasons });
     if (!this.#processing.has(key)) this.#makeReady(key, priority);
     this.#tell((observer, queue) => observer.added({ queue, key, priority }));
     this.#handOut();
@@ -393,6 +393,7 @@ function join(need: Need, priority: Priority, reasons: readonly Reason[]): boole
   return true;
 }
 
+/** As `splitKey` says, without making an object: asked for each key that becomes ready. */
 function namespaceOf(key: string): string {
-  return splitKey(key).namespace;
+  return key.slice(0, Math.max(0, key.indexOf("/")));
 }

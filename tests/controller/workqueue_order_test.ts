@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { PASSES_MAX } from "../../lib/controller/ready_keys.ts";
-import { mergeReasons, REASONS_MAX } from "../../lib/controller/reasons.ts";
+import { mergeReasons, REASONS_MAX, reasonsOf } from "../../lib/controller/reasons.ts";
 import { STUCK_AFTER_MS, watchStuckKeys } from "../../lib/controller/stuck_keys.ts";
 import { Workqueue, type WorkqueueOptions } from "../../lib/controller/workqueue.ts";
 import { DeadlineError } from "../../lib/core/errors.ts";
@@ -80,7 +80,7 @@ Deno.test("Workqueue keeps priority and reasons of a key that waits for later", 
 
 Deno.test("mergeReasons() keeps each reason once, and no more than the limit", () => {
   const reason = (n: number) => ({ type: "updated", source: `${n}` } as const);
-  let reasons = mergeReasons([], [reason(0)]);
+  let reasons = mergeReasons([], reasonsOf(reason(0)));
   strictEqual(mergeReasons(reasons, [reason(0)]), reasons);
   for (let n = 0; n < 100; n++) reasons = mergeReasons(reasons, [reason(n), reason(n + 1)]);
   strictEqual(reasons.length, REASONS_MAX);
