@@ -21,7 +21,7 @@ import { createServerIdentity } from "./dev_certificates.ts";
 export const EMBEDDED_CONTEXT = "foo-operator-dev";
 
 /** From a Pod's creation until it is ready, in milliseconds: short, but long enough to be seen. */
-const POD_READY_MS = 500;
+const POD_READY_MS = 300;
 
 /** What it is made of. */
 export interface EmbeddedOptions {

@@ -15,7 +15,7 @@ import { unlessAborted } from "../core/tasks.ts";
 export interface OperatorEnd {
   /** Exit code; 128 and more for a signal. */
   readonly code: number;
-  /** False if it ended before it said anything as an operator: its sources can't be loaded. */
+  /** False if its sources can't be loaded: it ended before there was an operator. */
   readonly wasLoaded: boolean;
 }
 
@@ -39,9 +39,9 @@ export interface OperatorProcessOptions {
   /**
    * Takes each line of its output.
    *
-   * @returns True if the line is a log record, which only a loaded operator writes.
+   * @returns The message, if the line is a log record.
    */
-  readonly onLine: (line: string) => boolean;
+  readonly onLine: (line: string) => string | undefined;
   readonly clock: Clock;
 }
 
@@ -78,11 +78,9 @@ export function startOperator(options: OperatorProcessOptions): OperatorRun {
     stdout: "piped",
     stderr: "piped",
   }).spawn();
-  let wasLoaded = false;
   let hasEnded = false;
-  const take = (line: string) => {
-    if (onLine(line)) wasLoaded = true;
-  };
+  const judge = new LoadJudge();
+  const take = (line: string) => judge.hear(line, onLine(line));
   const finish = async (): Promise<OperatorEnd> => {
     const [{ code }] = await Promise.all([
       child.status.then(async (status) => {
@@ -93,7 +91,7 @@ export function startOperator(options: OperatorProcessOptions): OperatorRun {
       readLines(child.stdout, take),
       readLines(child.stderr, take),
     ]);
-    return { code, wasLoaded };
+    return { code, wasLoaded: judge.wasLoaded };
   };
   const ended = finish();
   const kill = (signal: Deno.Signal) => {
@@ -119,6 +117,33 @@ export function startOperator(options: OperatorProcessOptions): OperatorRun {
       }
     },
   };
+}
+
+/** The one record of `run` that comes before the operator's own sources are loaded. */
+const BEFORE_LOADING = "Starting";
+
+/** What `run` ends with if the worker can't load them, or breaks later. */
+const WORKER_DIED = /^error: The operator died in its sandbox\b/;
+
+/**
+ * Tells a program that can't be loaded from one that fails. Two parts are loaded: `run` itself, which
+ * says nothing if that fails, and the operator, in its sandbox, which then says nothing of its own.
+ */
+export class LoadJudge {
+  #spoke: "nobody" | "run" | "operator" = "nobody";
+  #didWorkerDie = false;
+
+  /** Takes a line of output, and the message if it is a log record. */
+  hear(line: string, message: string | undefined): void {
+    if (message === undefined) this.#didWorkerDie ||= WORKER_DIED.test(line);
+    else if (message !== BEFORE_LOADING) this.#spoke = "operator";
+    else if (this.#spoke === "nobody") this.#spoke = "run";
+  }
+
+  /** What can be said by now. */
+  get wasLoaded(): boolean {
+    return this.#spoke === "operator" || (this.#spoke === "run" && !this.#didWorkerDie);
+  }
 }
 
 async function dismissGuard(stdin: WritableStream<Uint8Array<ArrayBuffer>>): Promise<void> {

@@ -70,16 +70,16 @@ export class Screen {
   /**
    * One line of the operator: a log record with a short time, anything else as it is.
    *
-   * @returns True if it was a log record.
+   * @returns The record's message, if it was one.
    */
-  operatorLine(line: string): boolean {
+  operatorLine(line: string): string | undefined {
     const record = recordOf(line);
     if (record === undefined) {
       this.show(line);
-      return false;
+      return undefined;
     }
     this.#put(this.#format(record));
-    return true;
+    return record.message;
   }
 
   /** What the supervisor has to tell. */

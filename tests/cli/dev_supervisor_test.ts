@@ -1,5 +1,5 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
-import type { OperatorEnd, OperatorRun } from "../../lib/cli/dev_process.ts";
+import { LoadJudge, type OperatorEnd, type OperatorRun } from "../../lib/cli/dev_process.ts";
 import { ChangeBursts, changedSources, NO_CHANGES, QUIET_MS } from "../../lib/cli/dev_sources.ts";
 import { supervise, type SupervisorNews } from "../../lib/cli/dev_supervisor.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
@@ -199,4 +199,22 @@ Deno.test("changedSources() takes what a restart would read, and no reading", ()
   deepStrictEqual(of("remove", "/src/lib/simulator/x.json"), ["lib/simulator/x.json"]);
   deepStrictEqual(of("access", "/src/lib/a.ts"), []);
   deepStrictEqual(of("modify", "/src/README.md", "/src/tests/a.ts", "/src/lib/4913"), []);
+});
+
+Deno.test("LoadJudge tells sources that can't be loaded from a program that fails", () => {
+  const died = "error: The operator died in its sandbox: SyntaxError: x";
+  const refused = "error: Cannot reach the API server";
+  const wasLoaded = (...lines: ({ message: string } | string)[]) => {
+    const judge = new LoadJudge();
+    lines.forEach((line) =>
+      typeof line === "string" ? judge.hear(line, undefined) : judge.hear("", line.message)
+    );
+    return judge.wasLoaded;
+  };
+  const [run, operator] = [{ message: "Starting" }, { message: "Operator started" }];
+  strictEqual(wasLoaded(), false);
+  strictEqual(wasLoaded("error: SyntaxError: x", "    at lib/cli/run.ts"), false);
+  strictEqual(wasLoaded(run, died), false);
+  strictEqual(wasLoaded(run, refused), true);
+  strictEqual(wasLoaded(run, operator, died), true);
 });
