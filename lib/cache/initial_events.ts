@@ -21,31 +21,43 @@ import type { NewsEvent, WatchLimit } from "./watch_once.ts";
  */
 export const INITIAL_EVENTS_SILENCE_MS = 20_000;
 
-/** The objects of a streamed list, as far as they have come. For one watch. */
-export class InitialEvents<T extends KubeObject> {
+/**
+ * The objects of a streamed list, as far as they have come. For one watch.
+ *
+ * @typeParam S What is kept of each until the list is whole.
+ */
+export class InitialEvents<T extends KubeObject, S> {
   readonly #name: string;
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #objects = new Map<ObjectKey, T>();
+  readonly #stage: (object: T) => S;
+  readonly #objects = new Map<ObjectKey, S>();
   #newestMs: number;
   #isWhole = false;
 
   /** `name` is what is listed, for the deadline's message. Time counts from here. */
-  constructor({ name, clock }: { name: string; clock: Pick<Clock, "monotonicMs"> }) {
+  constructor(
+    { name, clock, stage }: {
+      name: string;
+      clock: Pick<Clock, "monotonicMs">;
+      stage: (object: T) => S;
+    },
+  ) {
     this.#name = name;
+    this.#stage = stage;
     this.#clock = clock;
     this.#newestMs = clock.monotonicMs();
   }
 
   /** Takes the next event. Returns the whole state with the bookmark that ends it. */
-  take(event: NewsEvent<T>): { items: T[]; resourceVersion: string } | undefined {
+  take(event: NewsEvent<T>): { items: S[]; resourceVersion: string } | undefined {
     switch (event.type) {
       case "ADDED":
         this.#newestMs = this.#clock.monotonicMs();
-        this.#objects.set(keyOf(event.object.metadata), event.object);
+        this.#objects.set(keyOf(event.object.metadata), this.#stage(event.object));
         return undefined;
       // Not among initial events by the protocol, but harmless; and no progress.
       case "MODIFIED":
-        this.#objects.set(keyOf(event.object.metadata), event.object);
+        this.#objects.set(keyOf(event.object.metadata), this.#stage(event.object));
         return undefined;
       case "DELETED":
         this.#objects.delete(keyOf(event.object.metadata));

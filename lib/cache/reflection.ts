@@ -31,7 +31,8 @@ import {
 } from "./recovery.ts";
 import type { ListedReport, ReflectorObserver } from "./reflector_health.ts";
 import { type ReflectOptions, RELIST_MS, WATCH_INACTIVITY_MS } from "./reflector_options.ts";
-import { isOlderVersion, type Store, type StoreChange } from "./store.ts";
+import type { Staged, Store, StoreChange } from "./store.ts";
+import { isOlderVersion } from "./versions.ts";
 import {
   type NewsEvent,
   type WatchEnd,
@@ -81,7 +82,7 @@ type Step = ListStep | { readonly type: "watch" };
 
 /** What a list brought, however it came. */
 interface Listed<T> {
-  readonly items: T[];
+  readonly items: readonly Staged<T>[];
   readonly resourceVersion: string;
 }
 
@@ -156,7 +157,9 @@ export class Reflection<T extends KubeObject> {
       if (error instanceof AssertionError) throw error;
       return this.#listFailed(step, error);
     }
-    const failure = this.#listed(result, step, { by: "pages", startedMs });
+    const items = result.items.map((item) => this.#store.staged(item));
+    const list = { items, resourceVersion: result.resourceVersion };
+    const failure = this.#listed(list, step, { by: "pages", startedMs });
     return failure === undefined ? 0 : this.#failed("list", failure);
   }
 
@@ -164,7 +167,9 @@ export class Reflection<T extends KubeObject> {
   async #streamList(step: ListStep, signal: AbortSignal): Promise<number> {
     // The latest rather than any state: servers that stream have it at hand.
     const resourceVersion = step.resourceVersion === "0" ? "" : step.resourceVersion;
-    const initial = new InitialEvents<T>(this.#options);
+    // Reduced as they come: a list is rarely in memory as the server sent it.
+    const stage = (object: T) => this.#store.staged(object);
+    const initial = new InitialEvents<T, Staged<T>>({ ...this.#options, stage });
     let failure: ProtocolError | undefined;
     const result = await this.#watchFrom(resourceVersion, {
       sendInitialEvents: true,
@@ -241,7 +246,7 @@ export class Reflection<T extends KubeObject> {
     { mayGoBack }: { mayGoBack: boolean },
     list: Pick<ListedReport, "reason" | "by" | "durationMs">,
   ): void {
-    const changes = this.#store.replaceAll(items, resourceVersion, { mayGoBack });
+    const changes = this.#store.replaceStaged(items, resourceVersion, { mayGoBack });
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (isFirst || changes.length > 0) this.#options.onChange(changes);

@@ -20,17 +20,11 @@
 
 import { AssertionError, messageOf } from "../core/errors.ts";
 import { type Logger, silentLogger } from "../core/log.ts";
-import {
-  compareResourceVersions,
-  deepFreeze,
-  isOrderedVersion,
-  keyOf,
-  type KubeObject,
-  type ObjectKey,
-} from "../core/objects.ts";
+import { deepFreeze, keyOf, type KubeObject, type ObjectKey } from "../core/objects.ts";
 import { approximateBytes } from "./budget.ts";
 import { type IndexedSlot, Indexer, type Indexers } from "./indexer.ts";
 import { hasReached, StoreWaiters } from "./store_waiters.ts";
+import { identityOf, isNewerThan, isOlder, isOlderVersion, isUnchanged } from "./versions.ts";
 
 /** One difference between two states of a store. */
 export type StoreChange<T> =
@@ -93,7 +87,8 @@ interface Slot<T> extends IndexedSlot<T> {
   bytes: number;
 }
 
-type Prepared<T> = Readonly<Pick<Slot<T>, "object" | "values" | "bytes">>;
+/** What a store keeps of an object, made by {@linkcode Store.staged}; nobody else looks inside. */
+export type Staged<T> = Readonly<Pick<Slot<T>, "object" | "values" | "bytes">>;
 
 /** What {@linkcode Store} returns when nothing changed. */
 const NO_CHANGES: readonly never[] = Object.freeze([]);
@@ -253,21 +248,41 @@ export class Store<T extends KubeObject> implements Lister<T> {
   replaceAll(
     items: readonly T[],
     resourceVersion: string,
+    options: { mayGoBack?: boolean } = {},
+  ): readonly StoreChange<T>[] {
+    // First all that runs user code, with the old state still in place; then the switch.
+    const staged = items.map((item) => this.staged(item));
+    return this.replaceStaged(staged, resourceVersion, options);
+  }
+
+  /**
+   * What would be kept of `raw`, without keeping it: for lists that come object by object, so that
+   * what is not kept of them need not wait for the last one. If the store has this very version, it
+   * is that, and no user code runs.
+   */
+  staged(raw: T): Staged<T> {
+    const slot = this.#slots.get(keyOf(raw.metadata));
+    return slot !== undefined && isUnchanged(raw, slot.object) ? slot : this.#prepare(raw);
+  }
+
+  /** As {@linkcode Store.replaceAll}, of what {@linkcode Store.staged} made. */
+  replaceStaged(
+    items: readonly Staged<T>[],
+    resourceVersion: string,
     { mayGoBack = false }: { mayGoBack?: boolean } = {},
   ): readonly StoreChange<T>[] {
     const list = ++this.#lists;
-    // First all that runs user code, with the old state still in place; then the switch.
-    const prepared: (readonly [ObjectKey, Prepared<T>])[] = [];
+    const prepared: (readonly [ObjectKey, Staged<T>])[] = [];
     let seen = 0;
     for (const item of items) {
-      const key = keyOf(item.metadata);
+      const key = keyOf(item.object.metadata);
       const slot = this.#slots.get(key);
       if (slot !== undefined) {
         if (slot.seenInList !== list) seen += 1;
         slot.seenInList = list;
-        if (isUnchanged(item, slot.object)) continue;
+        if (isUnchanged(item.object, slot.object)) continue;
       }
-      prepared.push([key, this.#prepare(item)]);
+      prepared.push([key, item]);
     }
     const changes: StoreChange<T>[] = [];
     if (seen < this.#slots.size) {
@@ -304,7 +319,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
 
   #put(
     key: ObjectKey,
-    { object, values, bytes }: Prepared<T>,
+    { object, values, bytes }: Staged<T>,
     { changes, initial }: { changes: StoreChange<T>[]; initial: boolean },
   ): void {
     this.#all = undefined;
@@ -338,7 +353,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
   }
 
   /** All that is done to an object before it can be read: the only place that runs user code. */
-  #prepare(raw: T): Prepared<T> {
+  #prepare(raw: T): Staged<T> {
     const object = this.#transformed(raw);
     const values = this.#indexer.valuesOf(object, (index, error) => {
       this.#report("Cannot index an object", object, { index, error: messageOf(error) });
@@ -372,26 +387,4 @@ function withoutManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _dropped, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-function identityOf({ metadata }: KubeObject): string {
-  return `${keyOf(metadata)} ${metadata.uid} ${metadata.resourceVersion}`;
-}
-
-function isUnchanged(a: KubeObject, b: KubeObject): boolean {
-  return a.metadata.resourceVersion === b.metadata.resourceVersion &&
-    a.metadata.uid === b.metadata.uid;
-}
-
-function isOlder(a: KubeObject, b: KubeObject): boolean {
-  return isOlderVersion(a.metadata.resourceVersion, b.metadata.resourceVersion);
-}
-
-function isNewerThan(object: KubeObject, resourceVersion: string): boolean {
-  return isOlderVersion(resourceVersion, object.metadata.resourceVersion);
-}
-
-/** False too if one of them can't be ordered: then the server's order of telling has to do. */
-export function isOlderVersion(a: string, b: string): boolean {
-  return isOrderedVersion(a) && isOrderedVersion(b) && compareResourceVersions(a, b) < 0;
 }

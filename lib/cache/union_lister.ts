@@ -6,7 +6,8 @@
 
 import type { ObjectKey } from "../core/objects.ts";
 import { splitKey } from "../core/objects.ts";
-import { isOlderVersion, type Lister } from "./store.ts";
+import type { Lister } from "./store.ts";
+import { isOlderVersion } from "./versions.ts";
 
 /**
  * Reads several listers of one kind, one a namespace, as one.

@@ -1,5 +1,5 @@
 /** Waiting for a version, and indexes that come later. */
-import { deepStrictEqual, rejects, strictEqual, throws } from "node:assert/strict";
+import { deepStrictEqual, ok, rejects, strictEqual, throws } from "node:assert/strict";
 import fc from "fast-check";
 import { AssertionError } from "../../lib/core/errors.ts";
 import { Store } from "../../lib/cache/store.ts";
@@ -96,4 +96,24 @@ Deno.test("Store.addIndexers() files what is there, now and later, as an index f
 Deno.test("Store.addIndexers() refuses a second function under a name", () => {
   const store = new Store<Thing>({ indexers: { note: () => ["1"] } });
   throws(() => store.addIndexers({ note: () => ["2"] }), AssertionError);
+});
+
+Deno.test("Store.staged() transforms each object once, and one that the store has not again", () => {
+  let transformed = 0;
+  const store = new Store<Thing>({
+    transform({ spec: _dropped, ...rest }) {
+      transformed += 1;
+      return rest;
+    },
+  });
+  const list = () => ["a", "b"].map((name) => thing(name, { version: 5, note: "long" }));
+  const staged = list().map((item) => store.staged(item));
+  deepStrictEqual([transformed, store.size], [2, 0]);
+  ok(staged.every(({ object }) => object.spec === undefined && Object.isFrozen(object)));
+  strictEqual(store.replaceStaged(staged, "6").length, 2);
+
+  const again = list().map((item) => store.staged(item));
+  strictEqual(again[0]?.object, store.find("default/a"));
+  deepStrictEqual(store.replaceStaged(again, "7"), []);
+  deepStrictEqual([transformed, store.resourceVersion], [2, "7"]);
 });
