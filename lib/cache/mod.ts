@@ -9,8 +9,8 @@
  * What caches promise: they are eventually consistent, and how far behind one is can be read from
  * its health. The changes of one object come in the order in which the server made them, though
  * several may come as one; across objects there is no order. A list becomes visible whole or not at
- * all. Objects are frozen. What caches do not promise: that an object deleted and made anew shows
- * as two changes (compare the uids), or that a handler is told of each version.
+ * all. Objects are frozen. An object that was deleted and made anew is a deletion and an addition.
+ * What caches do not promise: that a handler is told of each version.
  *
  * @module
  */
@@ -25,4 +25,5 @@ export { reflect, type ReflectOptions } from "./reflector.ts";
 export * from "./reflector_health.ts";
 export * from "./scope.ts";
 export * from "./shared_informer.ts";
-export { type Lister, Store, type StoreChange, type StoreOptions } from "./store.ts";
+export { type Lister, type Staged, Store, type StoreChange, type StoreOptions } from "./store.ts";
+export { UnionLister } from "./union_lister.ts";
