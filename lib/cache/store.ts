@@ -87,8 +87,15 @@ interface Slot<T> extends IndexedSlot<T> {
   bytes: number;
 }
 
-/** What a store keeps of an object, made by {@linkcode Store.staged}; nobody else looks inside. */
-export type Staged<T> = Readonly<Pick<Slot<T>, "object" | "values" | "bytes">>;
+/** What a store keeps of an object, made by {@linkcode Store.staged}. */
+export interface Staged<T> {
+  /** Transformed and frozen. */
+  readonly object: T;
+  /** What each index files it under. */
+  readonly values: readonly (readonly string[])[];
+  /** Its memory, if that is counted. */
+  readonly bytes: number;
+}
 
 /** What {@linkcode Store} returns when nothing changed. */
 const NO_CHANGES: readonly never[] = Object.freeze([]);
