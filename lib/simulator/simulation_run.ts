@@ -129,8 +129,7 @@ export class Run implements World {
     this.#supervisor.start();
     const endsAtMs = this.clock.monotonicMs() + stormMs;
     while (this.#isFine && this.clock.monotonicMs() < endsAtMs) {
-      // Often in bursts: what is near in time is what races.
-      await this.clock.advance(users() < 0.3 ? 50 * users() : -Math.log(1 - users()) * gapMs);
+      await this.#untilNextAction(gapMs);
       if (this.#actions < early + 2 * ACTIONS_MAX) await this.#act(actions);
     }
     over.abort(OVER);
@@ -251,6 +250,22 @@ export class Run implements World {
     this.trace.add(`--- ${phase}`);
   }
 
+  /** Often at once or in the middle of what the program does: what is near in time is what races. */
+  async #untilNextAction(gapMs: number): Promise<void> {
+    const { users } = this.#chance;
+    const limitMs = -Math.log(1 - users()) * gapMs;
+    const draw = users();
+    if (draw < 0.2) return await this.clock.advance(50 * users());
+    if (draw < 0.5) return await this.clock.advance(limitMs);
+    const before = this.#writes;
+    const untilMs = this.clock.monotonicMs() + limitMs;
+    const isTime = () => this.#writes > before || this.clock.monotonicMs() >= untilMs;
+    while (!isTime()) {
+      const stepMs = Math.min(STEP_MS, untilMs - this.clock.monotonicMs());
+      await this.clock.advance(stepMs);
+    }
+  }
+
   async #act(actions: readonly WeighedAction[]): Promise<void> {
     const total = actions.reduce((sum, { weight }) => sum + weight, 0);
     let at = this.#chance.users() * total;
@@ -291,6 +306,9 @@ export class Run implements World {
     }
   }
 }
+
+/** How soon after a write of the program users act that waited for one, in milliseconds at most. */
+const STEP_MS = 20;
 
 const MERGE_PATCH = "application/merge-patch+json";
 

@@ -8,7 +8,7 @@
  *   breaks. What the program is told never contradicts what the server did, but for what a lost
  *   answer leaves open.
  * - **It keeps the API's promises.** Old states are given only to lists that allow them; watches skip
- *   nothing between two lines; a line is repeated in the state in which it was told.
+ *   nothing between two lines; what is repeated was true once, and nothing that is gone comes back.
  * - **It repeats itself.** All chance comes from the `random` given and all waiting goes through the
  *   clock, so the same seed gives the same weather.
  *
@@ -317,7 +317,10 @@ export class Weather implements AsyncDisposable {
   /** Changes the request on its way, or what is there before it comes. */
   async #change(request: StruckRequest): Promise<void> {
     const { server, random } = this.#options;
-    if (isFurtherPage(request) && this.#strikes.hit("expiredPages")) this.compact();
+    if (isFurtherPage(request) && this.#strikes.hit("expiredPages")) {
+      server.storage.advanceRevision(); // what is as old as now could still be read
+      this.compact();
+    }
     if (this.#strikes.hit("staleLists") && makeStale(request, { server, random })) {
       this.#tell(`old state of revision ${askedVersion(request)}`);
     }

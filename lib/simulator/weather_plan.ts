@@ -38,7 +38,10 @@ export interface WeatherPlan {
   readonly tornWatches: number;
   /** Share of watches that lag behind, up to some seconds. */
   readonly lateWatches: number;
-  /** Share of watches that tell things twice: what the reader just listed, and their own lines. */
+  /**
+   * Share of watches that tell things twice: old states of what the reader knows already, when they
+   * begin, and their own lines.
+   */
   readonly repeatingWatches: number;
   /** Share of watches whose bytes come in pieces of any size. */
   readonly brokenLines: number;

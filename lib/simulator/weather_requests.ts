@@ -20,6 +20,12 @@ const AGENT = { "user-agent": "weather" };
 /** How far back an old state may be, in revisions. */
 const STALE_REVISIONS_MAX = 200;
 
+/** How far back a repeated state may be, in revisions: further back than a few changes. */
+const REPEATED_REVISIONS_MAX = 30;
+
+/** Most objects of which a watch repeats a state. */
+const REPEATED_LINES_MAX = 5;
+
 /** A request on its way. */
 export interface StruckRequest {
   readonly method: string;
@@ -90,27 +96,39 @@ export async function interfere(
   }));
 }
 
-/** What a watch from `version` may be told again: lines about objects as they were then. */
+/**
+ * What a watch from `version` may be told again: lines about objects that are still there, as they
+ * were then or some time before.
+ */
 export async function repeatedLines(
-  { url }: StruckRequest,
+  { url, target }: StruckRequest,
   { server, random, version }: { server: ApiServer; random: Random; version: string },
 ): Promise<Uint8Array<ArrayBuffer>[]> {
-  const { revision, compactedRevision } = server.storage;
+  const { storage } = server;
   const at = Number(version);
-  if (!isOrderedVersion(version) || at < compactedRevision || at > revision) return [];
+  const isKnown = isOrderedVersion(version) && at >= storage.compactedRevision &&
+    at <= storage.revision;
+  if (target === undefined || !isKnown) return [];
+  const oldest = Math.max(storage.compactedRevision, at - REPEATED_REVISIONS_MAX);
+  const then = at - Math.floor(random() * (at - oldest + 1));
   const list = new URL(url);
-  const wanted = ["labelSelector", "fieldSelector"];
   for (const name of [...list.searchParams.keys()]) {
-    if (!wanted.includes(name)) list.searchParams.delete(name);
+    if (!name.endsWith("Selector")) list.searchParams.delete(name);
   }
-  list.searchParams.set("resourceVersion", version);
+  list.searchParams.set("resourceVersion", String(then));
   list.searchParams.set("resourceVersionMatch", "Exact");
   const response = await server.fetch(list, { headers: AGENT });
   const body: unknown = await response.json();
   if (!response.ok || !isJsonObject(body)) return [];
   const apiVersion = stringAt(body, "apiVersion");
   const kind = stringAt(body, "kind").replace(/List$/, "");
-  return objectsAt(body, "items").filter(() => random() < 0.5).slice(0, 5).map((item) => {
+  const table = target.group === "" ? target.resource : `${target.group}/${target.resource}`;
+  // One that is gone since must not come back to life.
+  const uids = new Set(storage.allAt(table, at).map(({ metadata }) => metadata.uid));
+  const items = objectsAt(body, "items").filter((item) =>
+    uids.has(stringAt(item, "metadata", "uid"))
+  );
+  return items.filter(() => random() < 0.5).slice(0, REPEATED_LINES_MAX).map((item) => {
     const object: JsonObject = { apiVersion, kind, ...item };
     const type = random() < 0.5 ? "ADDED" : "MODIFIED";
     return new TextEncoder().encode(`${JSON.stringify({ type, object })}\n`);

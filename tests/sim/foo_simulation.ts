@@ -19,7 +19,7 @@ import { missing } from "./oracle.ts";
 import { ReconcileRules } from "./reconcile_rules.ts";
 import { isDefined } from "./tables.ts";
 import { Witness } from "./witness.ts";
-import { ACTIONS, prepareCluster } from "./workload.ts";
+import { ACTIONS, mendCluster, prepareCluster } from "./workload.ts";
 import { WriteRules } from "./write_rules.ts";
 
 /** What a seed decides beside workload and weather. */
@@ -98,7 +98,7 @@ export async function simulateFoo(
     },
     // Now and then the definition stays away, and the operator waits for it.
     mend: async (world) => {
-      if (world.random() < 0.8) await prepareCluster(world);
+      if (world.random() < 0.8) await mendCluster(world);
     },
     settleMs: SERIES_FLUSH_MS + 5 * 60_000,
     missing: (world) => [

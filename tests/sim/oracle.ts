@@ -39,7 +39,7 @@ function missingOf(foo: ApiObject, deployments: readonly ApiObject[]): string[] 
     ? []
     : ["its generation is not observed"];
   const isOwned = controllingFoo(found) === uid;
-  return [...observed, ...(isOwned ? ofSynced(foo, found, owned) : ofBlocked(foo, owned))];
+  return [...observed, ...(isOwned ? ofSynced(foo, found, owned) : ofBlocked(foo))];
 }
 
 /** Of a Foo whose Deployment is its own. */
@@ -72,15 +72,11 @@ function ofSynced(foo: ApiObject, found: ApiObject, owned: readonly ApiObject[])
   return problems;
 }
 
-/** Of a Foo whose Deployment is someone else's. */
-function ofBlocked(foo: ApiObject, owned: readonly ApiObject[]): string[] {
+/** Of a Foo whose Deployment is someone else's: what it had before stays, be it one or two. */
+function ofBlocked(foo: ApiObject): string[] {
   const ready = conditionOf(foo);
-  const problems: string[] = [];
-  if (at(ready, "status") !== "False" || at(ready, "reason") !== "ErrResourceExists") {
-    problems.push(`Ready is ${JSON.stringify(ready)}, though the name is taken`);
-  }
-  if (owned.length > 1) problems.push(`it owns ${owned.map(nameOf)}`);
-  return problems;
+  const isTold = at(ready, "status") === "False" && at(ready, "reason") === "ErrResourceExists";
+  return isTold ? [] : [`Ready is ${JSON.stringify(ready)}, though the name is taken`];
 }
 
 function hasLabel(deployment: ApiObject): boolean {

@@ -8,7 +8,7 @@
 import type { JsonObject } from "../../lib/core/json.ts";
 import { customResourceDefinition } from "../../lib/foo/crd.ts";
 import { FOO_CRD_NAME } from "../../lib/foo/schema.ts";
-import type { Action, World } from "../../lib/simulator/mod.ts";
+import type { Action, ApiObject, World } from "../../lib/simulator/mod.ts";
 import { DEPLOYMENTS_TABLE, FOOS_TABLE } from "./tables.ts";
 
 const NAMESPACES = ["default", "team"];
@@ -31,6 +31,17 @@ export function deploymentPath(namespace: string, name?: string): string {
 
 /** Puts what the operator needs into an empty cluster. */
 export async function prepareCluster(world: World): Promise<void> {
+  const changed = new Map<string, ApiObject>();
+  lastChanged.set(world, changed);
+  world.server.storage.listen(({ table, object, type }) => {
+    if (type === "DELETED") changed.delete(table);
+    else changed.set(table, object);
+  });
+  await mendCluster(world);
+}
+
+/** Puts back what was deleted of it. */
+export async function mendCluster(world: World): Promise<void> {
   await createDefinition(world);
   await createTeam(world);
 }
@@ -54,11 +65,16 @@ function place(world: World): { namespace: string; name: string } {
   return { namespace: pick(world, NAMESPACES), name: pick(world, FOO_NAMES) };
 }
 
-/** An object that exists; `undefined` if none does. */
+/** The object of each table that changed last: where the operator may be at work. */
+const lastChanged = new WeakMap<World, Map<string, ApiObject>>();
+
+/** An object that exists, often the one that changed last; `undefined` if there is none. */
 function existing(world: World, table: string): { namespace: string; name: string } | undefined {
   const objects = world.server.storage.all(table);
   if (objects.length === 0) return undefined;
-  const { namespace = "", name } = pick(world, objects).metadata;
+  const last = lastChanged.get(world)?.get(table);
+  const drawn = world.random() < 0.5 ? last : undefined;
+  const { namespace = "", name } = (drawn ?? pick(world, objects)).metadata;
   return { namespace, name };
 }
 

@@ -24,6 +24,8 @@ const CORRECTED = [
 export class WriteRules {
   readonly #states = new Map<string, ApiObject>();
   readonly #foos = new Map<string, ApiObject>();
+  /** All replicas that a Foo ever asked for, by its uid. */
+  readonly #replicas = new Map<string, Set<unknown>>();
   /** Names of the Deployments that a Foo controlled at some time, by its uid. */
   readonly #controlled = new Map<string, Set<string>>();
 
@@ -33,7 +35,11 @@ export class WriteRules {
       if (table !== FOOS_TABLE && table !== DEPLOYMENTS_TABLE) return;
       const { resourceVersion, uid, name } = object.metadata;
       this.#states.set(resourceVersion, object);
-      if (table === FOOS_TABLE) this.#foos.set(uid, object);
+      if (table === FOOS_TABLE) {
+        this.#foos.set(uid, object);
+        const asked = this.#replicas.get(uid) ?? new Set();
+        this.#replicas.set(uid, asked.add(at(object, "spec", "replicas")));
+      }
       const foo = controllingFoo(object);
       if (table !== DEPLOYMENTS_TABLE || foo === undefined) return;
       const names = this.#controlled.get(foo) ?? new Set();
@@ -77,7 +83,12 @@ export class WriteRules {
 
   #corrected(sent: unknown, name: string): string[] {
     const { state, problems } = this.#judged(at(sent, "metadata"), name);
-    if (state !== undefined && controllingFoo(state) === undefined) problems.push(FOREIGN);
+    const foo = state === undefined ? undefined : controllingFoo(state);
+    if (state !== undefined && foo === undefined) problems.push(FOREIGN);
+    const replicas = at(sent, "spec", "replicas");
+    if (replicas !== undefined && this.#replicas.get(foo ?? "")?.has(replicas) !== true) {
+      problems.push(`its Foo never asked for ${replicas} replicas`);
+    }
     for (const path of pathsOf(sent)) {
       if (!CORRECTED.includes(path)) problems.push(`it sends ${path}, which is not ours`);
     }
