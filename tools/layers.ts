@@ -48,7 +48,7 @@ export const PACKAGE_DOORS: readonly PackageDoor[] = [
   { name: /^@std\/fmt\/colors$/, where: /^lib\/core\/log_sink\.ts$/ },
   { name: /^@std\/yaml$/, where: /^lib\/core\/yaml\.ts$/ },
   { name: /^@std\/(cli\/parse-args|text\/levenshtein-distance)$/, where: /^lib\/cli\/flags\.ts$/ },
-  { name: /^typebox(\/value)?$/, where: /^lib\/(foo\/schema|client\/kinds)\.ts$/ },
+  { name: /^typebox(\/schema)?$/, where: /^lib\/(foo\/schema|client\/kinds)\.ts$/ },
   // The second gives the first's decorators what they need.
   { name: /^(@peculiar\/x509|reflect-metadata)$/, where: /^lib\/cli\/dev_certificates\.ts$/ },
   { name: /^@marcbachmann\/cel-js$/, where: /^lib\/simulator\/cel_library\.ts$/ },

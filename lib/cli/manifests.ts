@@ -5,7 +5,6 @@
  */
 
 import { stringifyYaml } from "../core/yaml.ts";
-import { customResourceDefinition } from "../foo/crd.ts";
 import { type Command, EXIT } from "./command.ts";
 import { PROGRAM } from "./help.ts";
 
@@ -27,8 +26,10 @@ export const MANIFESTS: Command = {
       what: "See what an update would change",
     },
   ],
-  run(_invocation, { stdout }) {
+  async run(_invocation, { stdout }) {
+    // Loaded only here: the other commands have no use for schemas, which cost memory.
+    const { customResourceDefinition } = await import("../foo/crd.ts");
     stdout(stringifyYaml(customResourceDefinition()));
-    return Promise.resolve(EXIT.ok);
+    return EXIT.ok;
   },
 };

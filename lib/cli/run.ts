@@ -8,7 +8,7 @@ import { loadConfig, type ResolvedConfig } from "../client/config.ts";
 import { GRACE_PERIOD_MS } from "../controller/controller.ts";
 import type { Logger } from "../core/log.ts";
 import { LOG_FORMATS, LOG_LEVELS, type OpenLog, openLog } from "../core/log_sink.ts";
-import { type OperatorSettings, runOperator } from "../foo/operator.ts";
+import type { OperatorSettings } from "../foo/operator.ts";
 import type { LogSettings } from "./broker_messages.ts";
 import { type Command, EXIT, type Host, type Invocation } from "./command.ts";
 import {
@@ -131,6 +131,8 @@ export const RUN: Command = {
     if (flags.isSet("no-sandbox")) {
       const { clock, random, uuid, signal } = host;
       log.logger.warn("Running without a sandbox: the operator may do all that this program may");
+      // Loaded only here: beside a sandbox this thread has no use for it, and it costs megabytes.
+      const { runOperator } = await import("../foo/operator.ts");
       await runOperator(run, { credentials, clock, random, uuid, log: log.logger }, { signal });
     } else {
       await runSandboxed({
