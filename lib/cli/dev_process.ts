@@ -95,7 +95,7 @@ export function startOperator(options: OperatorProcessOptions): OperatorRun {
   };
   const ended = finish();
   const kill = (signal: Deno.Signal) => {
-    if (!hasEnded) child.kill(signal);
+    if (!hasEnded) killIfThere(child, signal);
   };
   return {
     ended,
@@ -117,6 +117,15 @@ export function startOperator(options: OperatorProcessOptions): OperatorRun {
       }
     },
   };
+}
+
+function killIfThere(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch (error) {
+    // It ended, and we have not heard of it yet.
+    if (!(error instanceof TypeError || error instanceof Deno.errors.NotFound)) throw error;
+  }
 }
 
 /** The one record of `run` that comes before the operator's own sources are loaded. */

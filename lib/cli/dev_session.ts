@@ -41,31 +41,32 @@ export interface SessionOptions extends WorkplaceOptions {
 
 /** Works until the signal aborts; then resolves, with nothing left behind. */
 export async function runSession(options: SessionOptions): Promise<void> {
-  const { host, screen, signal } = options;
-  const startedMs = host.clock.monotonicMs();
-  const { bold, dim } = screen.styles;
+  const { screen, signal } = options;
   using scope = abortScope(signal);
   using _hangup = onHangup(() => scope.abort(HANGUP));
-  await using workplace = await openWorkplace({ ...options, signal: scope.signal });
-  const exit = new ExitCleaner(workplace);
-  using _exit = exit;
-  screen.show(bold("foo-operator dev"), "");
+  const type = await inWorkplace({ ...options, signal: scope.signal });
+  const end = type === "embedded" ? "Stopped; the server and its kubeconfig are gone." : "Stopped.";
+  screen.show("", screen.styles.dim(end));
+}
+
+/** @returns What kind of workplace it was; that is closed then. */
+async function inWorkplace(options: SessionOptions): Promise<Workplace["type"]> {
+  const { host, screen, signal } = options;
+  const startedMs = host.clock.monotonicMs();
+  // Outlives the workplace: an exit may come while that closes.
+  using exit = new ExitCleaner();
+  await using workplace = await openWorkplace(options);
+  exit.workplace = workplace;
+  screen.show(screen.styles.bold("foo-operator dev"), "");
   screen.facts(workplace.facts);
   try {
-    await prepare(workplace, { ...options, signal: scope.signal });
-    await work(workplace, { ...options, startedMs, signal: scope.signal, exit });
+    await prepare(workplace, options);
+    await work(workplace, { ...options, startedMs, exit });
   } catch (error) {
-    const wasStopped = scope.signal.aborted && error === scope.signal.reason;
+    const wasStopped = signal.aborted && error === signal.reason;
     if (!wasStopped) throw error instanceof Error ? configErrorIn(error) : error;
   }
-  screen.show(
-    "",
-    dim(
-      workplace.type === "embedded"
-        ? "Stopped; the server and its kubeconfig are gone."
-        : "Stopped.",
-    ),
-  );
+  return workplace.type;
 }
 
 /** A configuration's error says all there is; which task met it is no news. */
@@ -84,15 +85,16 @@ function onHangup(stop: () => void): Disposable {
 
 /** Cleans up in an exit that waits for nothing, such as the one on a second signal. */
 class ExitCleaner implements Disposable {
+  workplace: Workplace | undefined;
   /** The operator that is running, or the last one. */
   run: OperatorRun | undefined;
-  readonly #clean: () => void;
+  readonly #clean = () => {
+    this.run?.kill();
+    this.workplace?.abandon();
+  };
 
-  constructor(workplace: Workplace) {
-    this.#clean = () => {
-      this.run?.kill();
-      workplace.abandon();
-    };
+  /** Ready at once. */
+  constructor() {
     globalThis.addEventListener("unload", this.#clean);
   }
 

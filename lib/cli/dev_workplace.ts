@@ -9,7 +9,7 @@ import { loadConfig, type ResolvedConfig } from "../client/config.ts";
 import { openTransport } from "../client/open_transport.ts";
 import { type Environment, takeProxyVariables } from "../client/proxy.ts";
 import { RestClient } from "../client/rest.ts";
-import { ConfigError, messageOf } from "../core/errors.ts";
+import { ApiError, ConfigError } from "../core/errors.ts";
 import { silentLogger } from "../core/log.ts";
 import type { Redactor } from "../core/redact.ts";
 import type { Host } from "./command.ts";
@@ -182,7 +182,7 @@ async function openEmbedded(
       kubectl: "kubectl",
       kubeconfig,
       check: () => Promise.resolve(),
-      abandon: () => Deno.removeSync(dir, { recursive: true }),
+      abandon: () => removeIfThere(dir),
       async [Symbol.asyncDispose]() {
         await cluster[Symbol.asyncDispose]();
         await Deno.remove(dir, { recursive: true });
@@ -191,6 +191,14 @@ async function openEmbedded(
   } catch (error) {
     await Deno.remove(dir, { recursive: true });
     throw error;
+  }
+}
+
+function removeIfThere(dir: string): void {
+  try {
+    Deno.removeSync(dir, { recursive: true });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 
@@ -239,10 +247,23 @@ function addressOf({ access }: ResolvedConfig): string {
   return server === undefined ? "nowhere" : `${server.hostname}:${server.port}`;
 }
 
-/** What went wrong with the chosen cluster, in one sentence that names it. */
-export function clusterFailure(error: unknown, { facts }: Workplace): ConfigError {
-  return new ConfigError(
-    `Cannot apply the definition of Foo to ${facts["server"]}: ${messageOf(error)}`,
-    { cause: error },
-  );
+/** What went wrong with the chosen cluster at its first use, in one sentence with the remedy. */
+export function clusterFailure(
+  error: Error,
+  { facts }: Pick<Workplace, "facts">,
+): ConfigError {
+  const { context, server } = facts;
+  const message = error instanceof ApiError
+    ? `Cannot apply the definition of Foo to context "${context}" at ${server}: ${error.message}; ` +
+      "use a user who may get, create and patch customresourcedefinitions"
+    : `Cannot reach the API server ${server} of context "${context}": ${lastCause(error)}; ` +
+      "start that cluster, or use --embedded";
+  return new ConfigError(message, { cause: error });
+}
+
+/** What the first thing to go wrong said. Bounded, since causes may form a cycle. */
+function lastCause(error: Error): string {
+  let at = error;
+  for (let depth = 0; at.cause instanceof Error && depth < 8; depth++) at = at.cause;
+  return at.message;
 }

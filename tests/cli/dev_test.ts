@@ -15,10 +15,10 @@ import {
 import { EXAMPLE_FOO } from "../../lib/cli/dev_objects.ts";
 import { suggestionsFor } from "../../lib/cli/dev_suggestions.ts";
 import { UsageError } from "../../lib/cli/flags.ts";
-import { openWorkplace } from "../../lib/cli/dev_workplace.ts";
+import { clusterFailure, openWorkplace } from "../../lib/cli/dev_workplace.ts";
 import { Screen } from "../../lib/cli/dev_screen.ts";
 import type { AccessedHost } from "../../lib/client/config_route.ts";
-import { ConfigError } from "../../lib/core/errors.ts";
+import { ApiError, ConfigError, ConnectionError } from "../../lib/core/errors.ts";
 import { Redactor } from "../../lib/core/redact.ts";
 import { parseYaml } from "../../lib/core/yaml.ts";
 import { seededRandom, seededUuid } from "../../lib/simulator/sim_clock.ts";
@@ -268,4 +268,17 @@ Deno.test("EXAMPLE_FOO is the example of the repository, and the suggestions are
   ok(lines.some((line) => line.endsWith("apply -f crds/examples/foo.yaml")));
   ok(linesFor(false).every((line) => !line.includes("crds/examples")), "a binary has no such file");
   ok(lines.some((line) => line.includes(`patch foo ${EXAMPLE_FOO.metadata.name} `)));
+});
+
+Deno.test("clusterFailure() says in one sentence what is wrong and what to do", () => {
+  const facts = { context: "kind-a", server: "https://127.0.0.1:6443" };
+  const cause = new Error("connection refused");
+  const lost = new ConnectionError("Cannot reach", { stage: "connect", cause });
+  strictEqual(
+    clusterFailure(lost, { facts }).message,
+    'Cannot reach the API server https://127.0.0.1:6443 of context "kind-a": connection refused; ' +
+      "start that cluster, or use --embedded",
+  );
+  const refused = new ApiError("no rights", { status: 403, reason: "Forbidden" });
+  match(clusterFailure(refused, { facts }).message, /"kind-a" at https.*: no rights; use a user/);
 });

@@ -59,3 +59,26 @@ realTest(
     await world.operator.stop("SIGTERM");
   },
 );
+
+realTest(
+  "dev without flags: asks nothing of a context that is not plainly local, and uses one that is",
+  async (world) => {
+    const text = await Deno.readTextFile(world.plane.kubeconfig("admin"));
+    const start = async (context: string) => {
+      const KUBECONFIG = await world.file(text.replaceAll("control-plane", context));
+      return OperatorProcess.start({ args: ["dev"], environment: { KUBECONFIG } });
+    };
+    const before = (await world.requests()).length;
+    await using elsewhere = await start("production");
+    await elsewhere.line("Foo default/example-foo is ready");
+    strictEqual((await elsewhere.stop("SIGINT")).code, 0);
+    match(elsewhere.lines.join("\n"), /because +the current context is not plainly local/);
+    strictEqual((await world.requests()).length, before);
+
+    await using local = await start("kind-test");
+    await local.line("Controller started");
+    strictEqual((await local.stop("SIGINT")).code, 0);
+    match(local.lines.join("\n"), /because +it is the current context, and plainly local/);
+    ok((await world.requests()).length > before);
+  },
+);
