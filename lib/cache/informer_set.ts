@@ -1,17 +1,7 @@
 /**
  * All caches of a program: shared, started and awaited together, added and removed while it runs.
  *
- * What the set promises:
- * - **One cache for one kind and scope**, however many declare it. It lives as long as one of those
- *   who declared it; the last to let go stops its watch and frees its memory.
- * - **Nothing is cached that nobody declared.** A read of something else is an error that says what
- *   to declare, at once: a cache that starts by itself at the first read is where controllers of
- *   other frameworks hang, without the right to list, or fill their memory with a kind that was
- *   meant to be read once.
- * - **One kind never stops another.** A kind that can't be listed leaves the rest alone, and so does
- *   a cache whose program is broken: it is told as failed, for liveness, and the others go on.
- * - A kind whose definition is deleted counts as having no objects after half a minute, and is
- *   cached again when the definition comes back (field case W12).
+ * What it promises stands at {@linkcode InformerSet}.
  *
  * @module
  */
@@ -82,6 +72,18 @@ interface Entry {
 
 /**
  * The caches of a program.
+ *
+ * What the set promises:
+ * - **One cache for one kind and scope**, however many declare it. It lives as long as one of those
+ *   who declared it; the last to let go stops its watch and frees its memory.
+ * - **Nothing is cached that nobody declared.** A read of something else is an error that says what
+ *   to declare, at once: a cache that starts by itself at the first read is where controllers of
+ *   other frameworks hang, without the right to list, or fill their memory with a kind that was
+ *   meant to be read once.
+ * - **One kind never stops another.** A kind that can't be listed leaves the rest alone, and so does
+ *   a cache whose program is broken: it is told as failed, for liveness, and the others go on.
+ * - A kind whose definition is deleted counts as having no objects after half a minute, and is
+ *   cached again when the definition comes back (field case W12).
  *
  * @example Two parts of a program share one cache
  * ```ts

@@ -2,17 +2,7 @@
  * One cache of one kind for all who need it: a reflector, its store, and handlers that are told of
  * every change.
  *
- * What an informer promises to each handler:
- * - The objects of the first list come as additions with `initial: true`, also to a handler that was
- *   added later: it gets the store as it is then, before {@linkcode SharedInformer.addHandler} returns.
- * - From then on it is told each change of the store once, in order per object. No order is promised
- *   between objects. A change that came and went while the connection was cut may be skipped: what
- *   counts is the state, and the last one is always told.
- * - When it is told, the lister has the change already, and maybe later ones.
- * - Whatever a handler throws is logged and counted, and reaches neither the other handlers nor the
- *   reflector (field case S2).
- *
- * Handlers run on the one thread that also reads the watch: they put keys into a workqueue and return.
+ * What it promises stands at {@linkcode SharedInformer}.
  *
  * There is no queue between store and handlers, as one thread needs none: a change goes from the watch
  * line through the store to all handlers in one step.
@@ -90,6 +80,18 @@ const RESYNC_JITTER = 0.1;
 
 /**
  * Caches one kind and tells its handlers what changes.
+ *
+ * What an informer promises to each handler:
+ * - The objects of the first list come as additions with `initial: true`, also to a handler that was
+ *   added later: it gets the store as it is then, before {@linkcode SharedInformer.addHandler} returns.
+ * - From then on it is told each change of the store once, in order per object. No order is promised
+ *   between objects. A change that came and went while the connection was cut may be skipped: what
+ *   counts is the state, and the last one is always told.
+ * - When it is told, the lister has the change already, and maybe later ones.
+ * - Whatever a handler throws is logged and counted, and reaches neither the other handlers nor the
+ *   reflector (field case S2).
+ *
+ * Handlers run on the one thread that also reads the watch: they put keys into a workqueue and return.
  *
  * @example
  * ```ts

@@ -1,18 +1,6 @@
 /**
  * The state of one kind as last seen: written by its reflector, read by everyone.
  *
- * What a store promises:
- * - Objects are frozen to the bottom. All readers share them, and none can spoil them for others.
- * - A change is whole or absent: a relist replaces everything in one step, with the deletions worked
- *   out, and no reader sees half of it. One thread, no locks.
- * - It never goes back in time for an object: an older version of what it holds is ignored, unless
- *   the writer says that time itself went back on the server (a restored backup).
- * - Every difference between two states is told once, as {@linkcode StoreChange}s, to the writer. An
- *   object that was deleted and created anew under its name is a deletion and an addition.
- *
- * What it does not promise: to be current. It lags behind the server by what the network and the
- * server take, and behind one's own writes too.
- *
  * Cost: a relist that finds nothing new makes keys and nothing else, and runs no user code.
  *
  * @module
@@ -102,6 +90,18 @@ const NO_CHANGES: readonly never[] = Object.freeze([]);
 
 /**
  * Keeps objects by key and tells what each write changed.
+ *
+ * What a store promises:
+ * - Objects are frozen to the bottom. All readers share them, and none can spoil them for others.
+ * - A change is whole or absent: a relist replaces everything in one step, with the deletions worked
+ *   out, and no reader sees half of it. One thread, no locks.
+ * - It never goes back in time for an object: an older version of what it holds is ignored, unless
+ *   the writer says that time itself went back on the server (a restored backup).
+ * - Every difference between two states is told once, as {@linkcode StoreChange}s, to the writer. An
+ *   object that was deleted and created anew under its name is a deletion and an addition.
+ *
+ * What it does not promise: to be current. It lags behind the server by what the network and the
+ * server take, and behind one's own writes too.
  *
  * It takes over what it is given: objects are frozen in place.
  *

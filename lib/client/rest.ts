@@ -1,17 +1,7 @@
 /**
  * Requests to the API server: what is common to all, whatever they ask for.
  *
- * Promises:
- * - Separate deadlines for the headers, for each piece of the body and for the whole; a stream has
- *   no limit over the whole. A limit that passes is a `DeadlineError`.
- * - Every body is read to its end or cancelled, on every path.
- * - An answer that is no success is an `ApiError`, whatever its body is; one that makes no sense is
- *   a `ProtocolError`.
- * - `Retry-After` of 429 and 503 is honoured here, and nowhere else, within bounds. Such a request
- *   was not carried out, so writes are repeated as well.
- * - A read whose connection died before any byte of an answer is sent once more: an idle connection
- *   may be closed by the other side at the very moment that it is used again. Nothing else is
- *   retried: that is the caller's, who knows what the request was for.
+ * What it promises stands at {@linkcode RestClient}.
  *
  * @module
  */
@@ -37,7 +27,21 @@ export * from "./rest_options.ts";
 /** Longest body read of an answer that is no success, in bytes. A Status has a few hundred. */
 const ERROR_BODY_BYTES_MAX = 1024 * 1024;
 
-/** Sends requests to one API server. */
+/**
+ * Sends requests to one API server.
+ *
+ * What it promises:
+ * - Separate deadlines for the headers, for each piece of the body and for the whole; a stream has
+ *   no limit over the whole. A limit that passes is a `DeadlineError`.
+ * - Every body is read to its end or cancelled, on every path.
+ * - An answer that is no success is an `ApiError`, whatever its body is; one that makes no sense is
+ *   a `ProtocolError`.
+ * - `Retry-After` of 429 and 503 is honoured here, and nowhere else, within bounds. Such a request
+ *   was not carried out, so writes are repeated as well.
+ * - A read whose connection died before any byte of an answer is sent once more: an idle connection
+ *   may be closed by the other side at the very moment that it is used again. Nothing else is
+ *   retried: that is the caller's, who knows what the request was for.
+ */
 export class RestClient {
   readonly #options: RestOptions;
   readonly #limits: RestLimits;

@@ -1,17 +1,7 @@
 /**
  * A client that reads from caches and writes to the server.
  *
- * What it promises:
- * - **Reads cost no request.** They answer from a cache that was declared; a read of a kind or a
- *   namespace that nobody declared is an error that says what to declare.
- * - **Reads see own writes.** After a write through this client, a read of the same object, or of a
- *   set that it may be in, waits until the cache has it. The wait is bounded: past it `find` asks
- *   the server, and the others fail, so that a reconciler tries again later rather than decide on
- *   what it knows to be old.
- * - **Nothing is laid over the cache, and nothing is kept from handlers**: a change by someone else
- *   that comes in together with an own write is told like any other (field case Q2).
- * - **Other people's writes may be seen late**, as in every cache. Where that is not good enough,
- *   `live` reads from the server.
+ * What it promises stands at {@linkcode CachedClient}.
  *
  * @module
  */
@@ -52,6 +42,18 @@ export type CacheOptions<T extends KubeObject> = Omit<CacheDeclaration<T>, "kind
 
 /**
  * Reads from caches, writes to the server.
+ *
+ * What it promises:
+ * - **Reads cost no request.** They answer from a cache that was declared; a read of a kind or a
+ *   namespace that nobody declared is an error that says what to declare.
+ * - **Reads see own writes.** After a write through this client, a read of the same object, or of a
+ *   set that it may be in, waits until the cache has it. The wait is bounded: past it `find` asks
+ *   the server, and the others fail, so that a reconciler tries again later rather than decide on
+ *   what it knows to be old.
+ * - **Nothing is laid over the cache, and nothing is kept from handlers**: a change by someone else
+ *   that comes in together with an own write is told like any other (field case Q2).
+ * - **Other people's writes may be seen late**, as in every cache. Where that is not good enough,
+ *   `live` reads from the server.
  *
  * @example The simulated server stands for a cluster
  * ```ts

@@ -1,13 +1,7 @@
 /**
  * Workers that take keys from a queue and reconcile them.
  *
- * What a controller promises:
- * - It starts no reconcile before every cache and handler it waits for has seen the initial state.
- * - No key is reconciled twice at once, and one that fails, hangs or throws stops no other: each
- *   ending is caught, counted, logged in one line and answered as {@linkcode Reconciler} says.
- * - A key whose reconciles cause each other is slowed and told of (`hot_loop.ts`).
- * - When its signal aborts it takes no new key, lets running reconciles end within the grace period,
- *   and then ends itself, whatever they do.
+ * What it promises stands at {@linkcode Controller}.
  *
  * It knows no kind, no cache and no client: informers put keys into its queue (`enqueue.ts`), the
  * reconciler reads and writes what it was made with.
@@ -70,7 +64,15 @@ const QUICK_RUNS_MAX = 50;
 const QUICK_RUN_MS = 1;
 
 /**
- * Takes keys and reconciles them until stopped; see the module's text for what it promises.
+ * Takes keys and reconciles them until stopped.
+ *
+ * What a controller promises:
+ * - It starts no reconcile before every cache and handler it waits for has seen the initial state.
+ * - No key is reconciled twice at once, and one that fails, hangs or throws stops no other: each
+ *   ending is caught, counted, logged in one line and answered as {@linkcode Reconciler} says.
+ * - A key whose reconciles cause each other is slowed and told of ({@linkcode HotLoop}).
+ * - When its signal aborts it takes no new key, lets running reconciles end within the grace period,
+ *   and then ends itself, whatever they do.
  *
  * @example
  * ```ts

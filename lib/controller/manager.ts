@@ -1,16 +1,7 @@
 /**
  * Several parts in one process: started in order, watched, started again, stopped in reverse order.
  *
- * What a manager promises:
- * - Groups start one after the other ({@linkcode MANAGER_GROUPS}); the next when all parts of the one before
- *   are ready. Nothing reconciles before caches are filled, nothing elected before the election is
- *   won.
- * - A part that fails, or ends by itself, is started again after a growing delay, and the others go
- *   on (field case P6). Where starting again can't help, it stops everything and is the error of
- *   {@linkcode Manager.run}: by default servers, webhooks, caches and the election, whose end means
- *   that the lease is lost.
- * - When told to stop, readiness drops, then groups stop in reverse order, each awaited, all within
- *   one budget. What has not ended by then is named in the error and left behind.
+ * What it promises stands at {@linkcode Manager}.
  *
  * It knows no server, no lease and no kind: parts are {@linkcode Runnable}s with names.
  *
@@ -71,7 +62,7 @@ export interface ManagerHealth {
 
 /** Options of one part. */
 export interface PartOptions {
-  /** What to do when it fails or ends by itself. @default by group, see the module's text */
+  /** What to do when it fails or ends by itself. @default by group, see {@linkcode Manager} */
   readonly onFailure?: "restart" | "stop";
 }
 
@@ -99,7 +90,18 @@ interface Part {
 }
 
 /**
- * Runs parts until stopped; see the module's text for what it promises.
+ * Runs parts until stopped.
+ *
+ * What a manager promises:
+ * - Groups start one after the other ({@linkcode MANAGER_GROUPS}); the next when all parts of the one before
+ *   are ready. Nothing reconciles before caches are filled, nothing elected before the election is
+ *   won.
+ * - A part that fails, or ends by itself, is started again after a growing delay, and the others go
+ *   on (field case P6). Where starting again can't help, it stops everything and is the error of
+ *   {@linkcode Manager.run}: by default servers, webhooks, caches and the election, whose end means
+ *   that the lease is lost.
+ * - When told to stop, readiness drops, then groups stop in reverse order, each awaited, all within
+ *   one budget. What has not ended by then is named in the error and left behind.
  *
  * @example
  * ```ts

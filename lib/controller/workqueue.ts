@@ -1,15 +1,6 @@
 /**
  * The queue between "something changed" and "a worker looks at it".
  *
- * Its contract is client-go's, which operators have relied on for a decade:
- *
- * - **Stingy.** A key added ten times before a worker takes it is handed out once.
- * - **Never twice at once.** A key that a worker holds is handed to nobody else.
- * - **Nothing lost.** A key added while a worker holds it is handed out again after its release
- *   (field case Q2): the worker may have read the object before it changed.
- * - **Fair.** Ready keys leave in the order in which they became ready, namespaces in turns, urgent
- *   ones first, and none starves: `ready_keys.ts` states the bounds.
- *
  * In sets: `dirty` holds what needs work, `processing` what workers hold, `ready` the keys to hand
  * out, in order. Always: ready ⊆ dirty, ready ∩ processing = ∅, and a key that is dirty but not ready
  * is in processing.
@@ -62,7 +53,16 @@ interface Need {
 }
 
 /**
- * Keys that need work, each once; see the module's text for the contract.
+ * Keys that need work, each once.
+ *
+ * Its contract is client-go's, which operators have relied on for a decade:
+ * - **Stingy.** A key added ten times before a worker takes it is handed out once.
+ * - **Never twice at once.** A key that a worker holds is handed to nobody else.
+ * - **Nothing lost.** A key added while a worker holds it is handed out again after its release
+ *   (field case Q2): the worker may have read the object before it changed.
+ * - **Fair.** Ready keys leave in the order in which they became ready, namespaces in turns, urgent
+ *   ones first, and none starves: with N namespaces that have ready keys, and p keys of its own
+ *   ahead of it, a normal key leaves after at most p + (p + 1) × (N − 1) other normal ones.
  *
  * Bounded by the number of distinct keys, that is of objects: a queue that dropped keys would lie.
  *

@@ -1,17 +1,7 @@
 /**
  * Tells people what happened to an object, as Kubernetes Events, best effort.
  *
- * What a recorder promises:
- * - {@linkcode EventRecorder.record} never waits, never throws and never fails a reconcile (E1). It
- *   notes the event; a few senders write it in their own time.
- * - Everything is bounded: the queue, the number of remembered events, the tries, each request and
- *   the flush at the end. What does not fit is dropped and counted.
- * - The first time something happens it is written at once. The same thing again is only counted, and
- *   the count is written into the Event's `series` at most once per {@linkcode SERIES_FLUSH_MS}, when
- *   it stopped happening for {@linkcode SERIES_IDLE_MS}, and when the recorder ends. So an error that
- *   comes back every second costs two requests an hour, and still shows as lasting.
- *
- * What it does not promise: that an event arrives. Nothing may depend on one.
+ * What it promises stands at {@linkcode EventRecorder}.
  *
  * @module
  */
@@ -68,7 +58,19 @@ export interface EventRecorderOptions extends EventSource {
 }
 
 /**
- * Writes events; see the module's text for what it promises.
+ * Writes events in its own time.
+ *
+ * What a recorder promises:
+ * - {@linkcode EventRecorder.record} never waits, never throws and never fails a reconcile (E1). It
+ *   notes the event; a few senders write it in their own time.
+ * - Everything is bounded: the queue, the number of remembered events, the tries, each request and
+ *   the flush at the end. What does not fit is dropped and counted.
+ * - The first time something happens it is written at once. The same thing again is only counted, and
+ *   the count is written into the Event's `series` at most once per {@linkcode SERIES_FLUSH_MS}, when
+ *   it stopped happening for {@linkcode SERIES_IDLE_MS}, and when the recorder ends. So an error that
+ *   comes back every second costs two requests an hour, and still shows as lasting.
+ *
+ * What it does not promise: that an event arrives. Nothing may depend on one.
  *
  * Needs the rights to create and patch `events.k8s.io/events` in the namespaces of the objects, and
  * in `default` for cluster-scoped ones.
