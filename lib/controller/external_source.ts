@@ -16,7 +16,7 @@
 
 import { Backoff, jitter } from "../core/backoff.ts";
 import type { Clock, Random } from "../core/clock.ts";
-import { messageOf } from "../core/errors.ts";
+import { assert, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import type { ObjectKey } from "../core/objects.ts";
 import { unlessAborted } from "../core/tasks.ts";
@@ -135,9 +135,12 @@ export function fromStream<E>(options: StreamOptions<E>): ExternalSource {
 /**
  * A round of looks every so often, for reconcilers whose outside tells of no changes. Low priority by
  * default: nobody waits for it.
+ *
+ * @throws {AssertionError} If the interval is not above 0, which would be a hot loop.
  */
 export function everyInterval(options: IntervalOptions): ExternalSource {
   const { name, everyMs, keys, clock, random, priority = "low" } = options;
+  assert(everyMs > 0, `an interval is longer than ${everyMs} ms`);
   return {
     name,
     async run(queue, { signal }) {

@@ -8,6 +8,7 @@
  */
 
 import type { Clock } from "../core/clock.ts";
+import { assert } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import type { RunningKey } from "./workqueue_options.ts";
 
@@ -34,11 +35,14 @@ export interface StuckKeysOptions {
 /**
  * Tells once of each hold of a key that lasts longer than `afterMs`, at most a quarter of that late.
  * Ends when `signal` aborts, by rejecting with its reason, as a task of `runTogether` may.
+ *
+ * @throws {AssertionError} If `afterMs` is not above 0.
  */
 export async function watchStuckKeys(
   { queue, afterMs = STUCK_AFTER_MS, clock, log, onStuck }: StuckKeysOptions,
   { signal }: { signal: AbortSignal },
 ): Promise<void> {
+  assert(afterMs > 0, `no key is stuck after ${afterMs} ms`);
   let told = new Set<string>();
   for (;;) {
     // Shorter than `afterMs`, so a key that was let go and taken again is seen as young in between.

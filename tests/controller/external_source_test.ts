@@ -1,4 +1,4 @@
-import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, rejects, strictEqual, throws } from "node:assert/strict";
 import {
   everyInterval,
   type ExternalSource,
@@ -6,6 +6,7 @@ import {
   type StreamOptions,
 } from "../../lib/controller/external_source.ts";
 import type { AddOptions } from "../../lib/controller/workqueue.ts";
+import { AssertionError } from "../../lib/core/errors.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
 import { recordingLogger } from "../support/recording_logger.ts";
 
@@ -161,4 +162,14 @@ Deno.test("everyInterval() asks for a round of looks now and then, behind what i
     reason: { type: "external", source: "poll" },
   });
   strictEqual(world.errors.length, 1);
+});
+
+Deno.test("everyInterval() refuses an interval that would be a hot loop", () => {
+  const parts = { clock: new SimClock(), random: () => 0, log: recordingLogger().log };
+  for (const everyMs of [0, -1, NaN]) {
+    throws(
+      () => everyInterval({ ...parts, name: "poll", everyMs, keys: () => [] }),
+      AssertionError,
+    );
+  }
 });
