@@ -14,6 +14,12 @@ export interface ListWatch<T> {
    */
   list(options: ListCall): Promise<{ items: T[]; resourceVersion: string }>;
   /**
+   * As `list`, page by page and all of one version, from sources that can: then no list need be in
+   * memory as the server sent it, and the first is of the latest state, since API servers answer
+   * `"0"` with one page. Throws if the version is forgotten between two pages (410).
+   */
+  pages?(options: ListCall): AsyncIterable<{ items: T[]; resourceVersion: string }>;
+  /**
    * Changes after `resourceVersion`, until the server ends it after about `timeoutSeconds`. Throws if
    * the connection breaks. Must honour `signal`.
    */

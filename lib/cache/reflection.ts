@@ -139,28 +139,39 @@ export class Reflection<T extends KubeObject> {
 
   /** Lists once, in pages. */
   async #list(step: ListStep, signal: AbortSignal): Promise<number> {
-    const { clock } = this.#options;
-    const { resourceVersion } = step;
+    const { clock, name } = this.#options;
+    const isPaged = this.#source.pages !== undefined;
+    const resourceVersion = isPaged && step.resourceVersion === "0" ? "" : step.resourceVersion;
     const startedMs = clock.monotonicMs();
-    let result;
+    let list;
     try {
-      result = await withDeadline((limited) =>
-        this.#source.list({
-          ...(resourceVersion === ""
-            ? {}
-            : { resourceVersion, resourceVersionMatch: "NotOlderThan" }),
-          signal: limited,
-        }), { action: `listing ${this.#options.name}`, limitMs: LIST_LIMIT_MS, clock, signal });
-      if (result.resourceVersion === "") throw new ProtocolError("The list has no resourceVersion");
+      list = await withDeadline(
+        (limited) => this.#read(resourceVersion, limited),
+        { action: `listing ${name}`, limitMs: LIST_LIMIT_MS, clock, signal },
+      );
+      if (list.resourceVersion === "") throw new ProtocolError("The list has no resourceVersion");
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AssertionError) throw error;
       return this.#listFailed(step, error);
     }
-    const items = result.items.map((item) => this.#store.staged(item));
-    const list = { items, resourceVersion: result.resourceVersion };
-    const failure = this.#listed(list, step, { by: "pages", startedMs });
+    const failure = this.#listed(list, { ...step, resourceVersion }, { by: "pages", startedMs });
     return failure === undefined ? 0 : this.#failed("list", failure);
+  }
+
+  /** Reads everything. Each page is reduced to what is kept before the next is asked for. */
+  async #read(resourceVersion: string, signal: AbortSignal): Promise<Listed<T>> {
+    const newest = resourceVersion === ""
+      ? {}
+      : { resourceVersion, resourceVersionMatch: "NotOlderThan" } as const;
+    const call = { ...newest, signal };
+    const items: Staged<T>[] = [];
+    let version = "";
+    for await (const page of this.#source.pages?.(call) ?? [this.#source.list(call)]) {
+      for (const item of page.items) items.push(this.#store.staged(item));
+      version = page.resourceVersion;
+    }
+    return { items, resourceVersion: version };
   }
 
   /** Lists by a watch that begins with all objects, and goes on with that watch. */

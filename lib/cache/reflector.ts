@@ -13,9 +13,10 @@
  * - **It does not go back in time.** A new list must be at least as new as the last version seen,
  *   unless the server says it can't be; then the server's latest state counts, whatever its version.
  *
- * The first list may come from the API server's cache (`resourceVersion=0`), as client-go's does:
- * cheap, and possibly seconds old. The watch that follows brings it up to date. If asked to, it
- * streams lists where the server offers it (`initial_events.ts`).
+ * A source that has pages is read page by page, and of each only what is kept stays in memory. From
+ * one that has none the first list may be seconds old (`resourceVersion=0`); the watch that follows
+ * brings it up to date. If asked to, lists are streamed where the server offers it
+ * (`initial_events.ts`).
  *
  * What it can't see at once: a server restored from a backup that neither ends its watches nor
  * refuses the version they ask for. The next periodic list shows it.

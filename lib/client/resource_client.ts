@@ -195,10 +195,12 @@ export class ResourceClient<T extends KubeObject> {
    */
   listWatch(selection: Selection = {}): {
     list(options: ListCallOptions): Promise<ListResult<T>>;
+    pages(options: ListCallOptions): AsyncGenerator<ListResult<T>, void, void>;
     watch(options: WatchCallOptions): AsyncGenerator<WatchEvent<T>, void, void>;
   } {
     return {
       list: (options) => this.list({ ...options, ...selection }),
+      pages: (options) => this.pages({ ...options, ...selection }),
       watch: (options) => this.watch({ ...options, ...selection }),
     };
   }

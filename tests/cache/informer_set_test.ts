@@ -188,37 +188,64 @@ Deno.test("W2 InformerSet.report() shows the age of each informer's last sign of
   });
 });
 
-Deno.test("W7 a list goes on when its version is forgotten between two pages", async () => {
-  await using world = simCacheWorld();
-  for (let at = 0; at < 3; at++) await configMapsIn(world, "default", `m${at}`);
-  const resource = world.client.resource(SECRETS);
-  for (let at = 0; at < 1200; at++) {
-    await resource.create({ metadata: { name: `s${at}`, namespace: "default" } }, world);
-  }
-  let pages = 0;
-  world.intercept = async (url, init) => {
-    if (url.includes("/secrets") && url.includes("continue=") && ++pages === 2) {
-      await world.client.resource(CONFIG_MAPS).delete({
-        name: "m0",
-        namespace: "default",
-        signal: world.signal,
-      });
-      world.server.compact();
+for (const by of ["one call", "pages"] as const) {
+  Deno.test(`W7 a list of ${by} survives that its version is forgotten between two pages`, async () => {
+    await using world = simCacheWorld();
+    const secrets = world.client.resource(SECRETS);
+    for (let at = 0; at < 1200; at++) {
+      await secrets.create({ metadata: { name: `s${at}`, namespace: "default" } }, world);
     }
-    return await world.server.fetch(url, init);
+    let pages = 0;
+    world.intercept = async (url, init) => {
+      if (url.includes("/secrets") && url.includes("continue=") && ++pages === 2) {
+        await secrets.delete({ name: "s0", namespace: "default", signal: world.signal });
+        world.server.compact();
+      }
+      return await world.server.fetch(url, init);
+    };
+    await running(world, async (caches) => {
+      const { pages: _, list, ...rest } = secrets.listWatch({ namespace: "default" });
+      // Without pages, and for any state, the server answers with one page: asked for the latest.
+      const source = by === "pages"
+        ? secrets.listWatch({ namespace: "default" })
+        : { ...rest, list: ({ signal }: { signal: AbortSignal }) => list({ signal }) };
+      using cache = caches.declare({
+        kind: SECRETS,
+        scope: { namespaces: ["default"] },
+        source: () => source,
+      });
+      await world.until(() => cache.hasSynced, "the cache is filled");
+      // Whole, and of one version: the one that was deleted in between is not in it.
+      strictEqual(cache.lister.size, 1199);
+      ok(pages >= 4, `${pages} further pages`);
+      ok(!world.requests.some((request) => request.includes("resourceVersion=0")));
+    });
+  });
+}
+
+Deno.test("InformerSet keeps of each page what is kept of its objects, before it asks for the next", async () => {
+  await using world = simCacheWorld();
+  const secrets = world.client.resource(SECRETS);
+  for (let at = 0; at < 1001; at++) {
+    await secrets.create({ metadata: { name: `s${at}`, namespace: "default" } }, world);
+  }
+  const reduced: number[] = [];
+  let transformed = 0;
+  world.intercept = (url, init) => {
+    if (url.includes("/secrets") && !url.includes("watch=true")) reduced.push(transformed);
+    return world.server.fetch(url, init);
   };
   await running(world, async (caches) => {
-    const source = (selection: object) => {
-      const { list, watch } = resource.listWatch(selection);
-      // The latest state: the server answers "any state" with one page.
-      return {
-        list: ({ signal }: { signal: AbortSignal }) => list({ signal }),
-        watch,
-      };
-    };
-    using secrets = caches.declare({ kind: SECRETS, scope: { namespaces: ["default"] }, source });
-    await world.until(() => secrets.hasSynced, "the cache is filled");
-    strictEqual(secrets.lister.size, 1200);
-    ok(pages >= 4, `${pages} further pages`);
+    using cache = caches.declare({
+      kind: SECRETS,
+      source: (selection) => secrets.listWatch(selection),
+      transform: (secret) => {
+        transformed += 1;
+        return secret;
+      },
+    });
+    await world.until(() => cache.hasSynced, "the cache is filled");
+    deepStrictEqual(reduced, [0, 500, 1000]);
+    strictEqual(cache.lister.size, 1001);
   });
 });
