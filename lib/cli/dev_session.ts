@@ -53,15 +53,16 @@ export async function runSession(options: SessionOptions): Promise<void> {
 async function inWorkplace(options: SessionOptions): Promise<Workplace["type"]> {
   const { host, screen, signal } = options;
   const startedMs = host.clock.monotonicMs();
-  // Outlives the workplace: an exit may come while that closes.
-  using exit = new ExitCleaner();
+  const ours: Ours = {};
+  // Before the workplace, and so until after it: an exit may come while that closes.
+  using _exit = onExit(ours);
   await using workplace = await openWorkplace(options);
-  exit.workplace = workplace;
+  ours.workplace = workplace;
   screen.show(screen.styles.bold("foo-operator dev"), "");
   screen.facts(workplace.facts);
   try {
     await prepare(workplace, options);
-    await work(workplace, { ...options, startedMs, exit });
+    await work(workplace, { ...options, startedMs, ours });
   } catch (error) {
     const wasStopped = signal.aborted && error === signal.reason;
     if (!wasStopped) throw error instanceof Error ? configErrorIn(error) : error;
@@ -83,24 +84,21 @@ function onHangup(stop: () => void): Disposable {
   return { [Symbol.dispose]: () => Deno.removeSignalListener("SIGHUP", stop) };
 }
 
-/** Cleans up in an exit that waits for nothing, such as the one on a second signal. */
-class ExitCleaner implements Disposable {
-  workplace: Workplace | undefined;
+/** What would outlive this process if it left without a word. */
+interface Ours {
+  workplace?: Workplace;
   /** The operator that is running, or the last one. */
-  run: OperatorRun | undefined;
-  readonly #clean = () => {
-    this.run?.kill();
-    this.workplace?.abandon();
+  run?: OperatorRun;
+}
+
+/** Takes `ours` away in an exit that waits for nothing, such as the one on a second signal. */
+function onExit(ours: Ours): Disposable {
+  const clean = () => {
+    ours.run?.kill();
+    ours.workplace?.abandon();
   };
-
-  /** Ready at once. */
-  constructor() {
-    globalThis.addEventListener("unload", this.#clean);
-  }
-
-  [Symbol.dispose](): void {
-    globalThis.removeEventListener("unload", this.#clean);
-  }
+  globalThis.addEventListener("unload", clean);
+  return { [Symbol.dispose]: () => globalThis.removeEventListener("unload", clean) };
 }
 
 /** Applies the definition, and to our own server an example. */
@@ -128,11 +126,11 @@ async function prepare(
 interface WorkOptions extends SessionOptions {
   /** When the session started. */
   readonly startedMs: number;
-  readonly exit: ExitCleaner;
+  readonly ours: Ours;
 }
 
 async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
-  const { host, screen, signal, startedMs, exit } = options;
+  const { host, screen, signal, ours } = options;
   const { clock, random, program } = host;
   const { sources } = program;
   const hasSources = sources !== undefined;
@@ -144,8 +142,8 @@ async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
       supervise({
         async start() {
           await workplace.check({ signal: stop });
-          exit.run = operatorOf(workplace, options);
-          return exit.run;
+          ours.run = operatorOf(workplace, options);
+          return ours.run;
         },
         changes: hasSources ? bursts : NO_CHANGES,
         hasSources,
@@ -154,15 +152,7 @@ async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
         random,
       }, { signal: stop }),
     foos: (stop) => {
-      let isFirst = true;
-      const onReady = (foo: Foo) => {
-        const seconds = isFirst
-          ? `, ${seconds1(clock.monotonicMs() - startedMs)} s after the start`
-          : "";
-        screen.good(`${readyText(foo)}${seconds}`);
-        if (isFirst && workplace.type === "embedded") showSuggestions();
-        isFirst = false;
-      };
+      const onReady = foosTeller(workplace, { ...options, showSuggestions });
       return followFoos({ client: workplace.client, onReady, clock, random, signal: stop });
     },
   };
@@ -171,6 +161,20 @@ async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
   }
   if (workplace.type === "cluster") showSuggestions();
   await runTogether(tasks, { signal });
+}
+
+/** Tells of each Foo that is ready; in our own cluster the first one opens the way to play. */
+function foosTeller(
+  { type }: Workplace,
+  { host, screen, startedMs, showSuggestions }: WorkOptions & { showSuggestions: () => void },
+): (foo: Foo) => void {
+  let isFirst = type === "embedded";
+  return (foo) => {
+    const seconds = ((host.clock.monotonicMs() - startedMs) / 1000).toFixed(1);
+    screen.good(isFirst ? `${readyText(foo)}, ${seconds} s after the start` : readyText(foo));
+    if (isFirst) showSuggestions();
+    isFirst = false;
+  };
 }
 
 /** Watches the sources as long as that works: without it, all else still does. */
@@ -195,10 +199,6 @@ function operatorOf(workplace: Workplace, { host, screen, logLevel }: SessionOpt
     onLine: (line) => screen.operatorLine(line),
     clock: host.clock,
   });
-}
-
-function seconds1(ms: number): string {
-  return (ms / 1000).toFixed(1);
 }
 
 function readyText({ metadata, spec, status }: Foo): string {
