@@ -1,25 +1,7 @@
 /**
  * Keeps a store equal to what the server has: one list, then a watch from its version, for ever.
  *
- * What a reflector promises:
- * - **It never gives up and never stalls.** Only an abort ends it. A connection that died in silence
- *   is found by the absence of events and bookmarks (W1), each watch ends after a few minutes.
- * - **It does not list without need.** A watch that ended or was cut goes on from the last version
- *   seen, bookmarks included. It lists again when the server no longer has that history, or when a
- *   line was lost (see `recovery.ts`), and keeps the old state until the new one is whole.
- * - **It goes easy on the server.** One request at a time, at least a second between the starts of
- *   two watches (W5), growing delays after failures that shrink again only after a watch has worked
- *   for a while (W4), `Retry-After` followed (W14). Each reflector has its own delays.
- * - **It does not go back in time.** A new list must be at least as new as the last version seen,
- *   unless the server says it can't be; then the server's latest state counts, whatever its version.
- *
- * A source that has pages is read page by page, and of each only what is kept stays in memory. From
- * one that has none the first list may be seconds old (`resourceVersion=0`); the watch that follows
- * brings it up to date. If asked to, lists are streamed where the server offers it
- * (`initial_events.ts`).
- *
- * What it can't see at once: a server restored from a backup that neither ends its watches nor
- * refuses the version they ask for. The next periodic list shows it.
+ * What it promises stands at {@linkcode reflect}.
  *
  * @module
  */
@@ -40,6 +22,26 @@ const reflected = new WeakSet<object>();
 
 /**
  * Fills `store` from `source` and keeps it current until `signal` aborts; then resolves.
+ *
+ * What a reflector promises:
+ * - **It never gives up and never stalls.** Only an abort ends it. A connection that died in silence
+ *   is found by the absence of events and bookmarks (W1), each watch ends after a few minutes.
+ * - **It does not list without need.** A watch that ended or was cut goes on from the last version
+ *   seen, bookmarks included. It lists again when the server no longer has that history, or when a
+ *   line was lost (see `recovery.ts`), and keeps the old state until the new one is whole.
+ * - **It goes easy on the server.** One request at a time, at least a second between the starts of
+ *   two watches (W5), growing delays after failures that shrink again only after a watch has worked
+ *   for a while (W4), `Retry-After` followed (W14). Each reflector has its own delays.
+ * - **It does not go back in time.** A new list must be at least as new as the last version seen,
+ *   unless the server says it can't be; then the server's latest state counts, whatever its version.
+ *
+ * A source that has pages is read page by page, and of each only what is kept stays in memory. From
+ * one that has none the first list may be seconds old (`resourceVersion=0`); the watch that follows
+ * brings it up to date. If asked to, lists are streamed where the server offers it
+ * (`initial_events.ts`).
+ *
+ * What it can't see at once: a server restored from a backup that neither ends its watches nor
+ * refuses the version they ask for. The next periodic list shows it.
  *
  * @throws {AssertionError} If the store has, or ever had, a reflector.
  * @throws {Error} What `onChange` or an observer threw, and `AssertionError`s of `source`; never its

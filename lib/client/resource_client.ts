@@ -1,13 +1,7 @@
 /**
  * The verbs of one kind, typed.
  *
- * Each method is one request (a list: one a page) and throws what `RestClient.request` throws;
- * nothing is retried beyond what `rest.ts` promises. Answers are plain JSON, as the server sent it,
- * and the caller's own: nothing is kept. A read-modify-write loses no field, known or not
- * (field case S4).
- *
- * Reads are consistent unless a `resourceVersion` is given: they are as new as every write that
- * ended before they began.
+ * What they promise stands at {@linkcode ResourceClient}.
  *
  * @module
  */
@@ -51,6 +45,14 @@ const LIST_RESTARTS_MAX = 1;
 /**
  * The verbs of one kind. Made by `Client.resource`.
  *
+ * Each method is one request (a list: one a page) and throws what `RestClient.request` throws;
+ * nothing is retried beyond what a `RestClient` promises. Answers are plain JSON, as the server sent it,
+ * and the caller's own: nothing is kept. A read-modify-write loses no field, known or not
+ * (field case S4).
+ *
+ * Reads are consistent unless a `resourceVersion` is given: they are as new as every write that
+ * ended before they began.
+ *
  * @typeParam T What the objects are. The server's answers are not checked against it.
  *
  * @example Watching; the transport here stands for a server that tells of one ConfigMap
@@ -93,7 +95,11 @@ export class ResourceClient<T extends KubeObject> {
     this.#isMetadataOnly = form === "PartialObjectMetadata";
   }
 
-  /** The object. `resourceVersion: "0"` allows an old one from the server's cache. */
+  /**
+   * The object. `resourceVersion: "0"` allows an old one from the server's cache.
+   *
+   * @throws {ApiError} With `isNotFound`, if there is none.
+   */
   async get({ name, namespace, resourceVersion, signal }: GetOptions): Promise<T> {
     return await this.#object({
       verb: "get",
@@ -237,7 +243,12 @@ export class ResourceClient<T extends KubeObject> {
     return await this.#replace(object, undefined, options);
   }
 
-  /** As {@linkcode ResourceClient.update}, but of the status only: the rest is ignored. */
+  /**
+   * As {@linkcode ResourceClient.update}, but of the status only: the rest is ignored.
+   *
+   * @throws {ApiError} As {@linkcode ResourceClient.update}; with `isNotFound` also where the kind has
+   * no subresource `status`.
+   */
   async updateStatus(object: T, options: WriteOptions): Promise<T> {
     return await this.#replace(object, "status", options);
   }
