@@ -46,8 +46,8 @@ const LIST_RESTARTS_MAX = 1;
  * The verbs of one kind. Made by `Client.resource`.
  *
  * Each method is one request (a list: one a page) and throws what `RestClient.request` throws;
- * nothing is retried beyond what a `RestClient` promises. Answers are plain JSON, as the server sent it,
- * and the caller's own: nothing is kept. A read-modify-write loses no field, known or not
+ * nothing is retried beyond what a `RestClient` promises. Answers are plain JSON, as the server sent
+ * it, and the caller's own: nothing is kept. A read-modify-write loses no field, known or not
  * (field case S4).
  *
  * Reads are consistent unless a `resourceVersion` is given: they are as new as every write that
