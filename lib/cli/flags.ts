@@ -81,14 +81,23 @@ export function parseFlags(args: readonly string[], definitions: FlagDefinitions
   for (const name of namesOf("text", "list")) {
     if (values(name).includes("")) throw new UsageError(`Flag --${name} needs a value`);
   }
+  for (const name of namesOf("list")) {
+    // A list of nothing but commas is a template that was not filled in. An empty list would mean
+    // what the flag's absence means, often far more than what was asked for.
+    if (values(name).some((value) => partsOf(value).length === 0)) {
+      throw new UsageError(`Flag --${name} needs a value`);
+    }
+  }
   return {
     isSet: (name) => parsed[name] === true,
     text: (name) => values(name).at(-1),
-    list: (name) =>
-      values(name).flatMap((value) => value.split(",")).map((part) => part.trim())
-        .filter((part) => part !== ""),
+    list: (name) => values(name).flatMap(partsOf),
     words: parsed._.map(String),
   };
+}
+
+function partsOf(value: string): string[] {
+  return value.split(",").map((part) => part.trim()).filter((part) => part !== "");
 }
 
 function refuse(word: string, definitions: FlagDefinitions): never {

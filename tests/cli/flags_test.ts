@@ -33,6 +33,12 @@ Deno.test("parseFlags() gathers lists from repetitions and commas", () => {
   deepStrictEqual(flags.list("place"), ["a", "b", "c"]);
 });
 
+Deno.test("parseFlags() refuses a list that is given and names nothing", () => {
+  for (const args of [["--place", ","], ["--place= , "], ["--place=a", "--place", ",,"]]) {
+    throws(() => parseFlags(args, DEFINITIONS), new UsageError("Flag --place needs a value"));
+  }
+});
+
 Deno.test("parseFlags() reads switches", () => {
   const isQuiet = (...args: string[]) => parseFlags(args, DEFINITIONS).isSet("quiet");
   deepStrictEqual([isQuiet("--quiet"), isQuiet("-q"), isQuiet()], [true, true, false]);
