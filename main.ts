@@ -12,6 +12,7 @@ import { EXIT, type Host, type Program } from "./lib/cli/command.ts";
 import { buildInfo } from "./lib/cli/build_info.ts";
 import { localFiles } from "./lib/client/credentials.ts";
 import { main } from "./lib/cli/main.ts";
+import { lossyWriterTo, writerTo } from "./lib/cli/output.ts";
 import { ownPermissions } from "./lib/cli/sandbox.ts";
 import { realClock, realRandom, realUuid } from "./lib/core/clock.ts";
 
@@ -41,21 +42,12 @@ export function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** Writes all of `text`, however often that takes: one write may take only a part. */
-function writer(stream: { writeSync(bytes: Uint8Array): number }): (text: string) => void {
-  const encoder = new TextEncoder();
-  return (text) => {
-    let bytes = encoder.encode(text);
-    while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
-  };
-}
-
 /** The real process. */
 export function realHost(signal: AbortSignal): Host {
   return {
     environment: Deno.env,
-    stdout: writer(Deno.stdout),
-    stderr: writer(Deno.stderr),
+    stdout: writerTo(Deno.stdout),
+    stderr: lossyWriterTo(Deno.stderr),
     terminals: {
       stdin: Deno.stdin.isTerminal(),
       stdout: Deno.stdout.isTerminal(),

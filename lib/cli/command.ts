@@ -14,9 +14,9 @@ import type { OwnPermissions } from "./sandbox.ts";
 /** The process, as `main.ts` makes it of the real one and tests of literals. */
 export interface Host {
   readonly environment: Environment;
-  /** Writes text as it is. */
+  /** Writes text as it is. Throws if it can't be written. */
   readonly stdout: (text: string) => void;
-  /** Writes text as it is. */
+  /** Writes text as it is. Never throws: what nobody takes is dropped. */
   readonly stderr: (text: string) => void;
   /** Which of the three a person sits at. */
   readonly terminals: {

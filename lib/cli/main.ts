@@ -6,6 +6,7 @@
  */
 
 import { ConfigError, messageOf } from "../core/errors.ts";
+import { oneLine } from "../core/one_line.ts";
 import { Redactor } from "../core/redact.ts";
 import { type Command, EXIT, type Host } from "./command.ts";
 import { type FlagDefinitions, type Flags, parseFlags, suggestion, UsageError } from "./flags.ts";
@@ -37,14 +38,18 @@ export async function main(args: readonly string[], host: Host): Promise<number>
     return await dispatch(args, { host, redactor });
   } catch (error) {
     if (error instanceof UsageError) {
-      host.stderr(`error: ${redactor.text(error.message)}\n`);
+      host.stderr(`error: ${oneLine(redactor.text(error.message))}\n`);
       return EXIT.usage;
     }
     if (host.signal.aborted && error === host.signal.reason) return EXIT.ok; // stopped, as asked
     // The configuration's errors say all there is; others only together with what caused them.
     const message = error instanceof ConfigError ? error.message : messageOf(error);
-    host.stderr(`error: ${redactor.text(message).replaceAll(/\s*[\r\n]+\s*/g, " ")}\n`);
-    if (isDebug && error instanceof Error) host.stderr(`${redactor.text(stacksOf(error))}\n`);
+    const sentence = redactor.text(message).replaceAll(/\s*[\r\n]+\s*/g, " ");
+    host.stderr(`error: ${oneLine(sentence)}\n`);
+    if (isDebug && error instanceof Error) {
+      const stacks = redactor.text(stacksOf(error)).split("\n").map(oneLine);
+      host.stderr(`${stacks.join("\n")}\n`);
+    }
     return EXIT.failure;
   }
 }

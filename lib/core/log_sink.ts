@@ -16,6 +16,7 @@ import { configureSync, getLogger, type LogRecord, resetSync } from "@logtape/lo
 import { bold, cyan, dim, green, red, yellow } from "@std/fmt/colors";
 import type { Clock } from "./clock.ts";
 import type { LogFields, Logger, LogLevel } from "./log.ts";
+import { oneLine } from "./one_line.ts";
 import type { Redactor } from "./redact.ts";
 
 /** How a record is written: a JSON object a line for machines, or text for people. */
@@ -171,7 +172,8 @@ function jsonLine({ time, level, message, fields }: PlainRecord): string {
   for (const [name, value] of Object.entries(fields)) {
     record[name in record ? `${name}_` : name] = value;
   }
-  return `${JSON.stringify(record)}\n`;
+  // JSON leaves some characters as they are that drive a terminal, where such logs are read as well.
+  return `${oneLine(JSON.stringify(record))}\n`;
 }
 
 /**
@@ -198,15 +200,4 @@ export function textFormatter({ color }: { color: boolean }): (record: PlainReco
 function word(value: unknown): string {
   if (typeof value !== "string") return oneLine(JSON.stringify(value) ?? String(value));
   return /^[\w./:@%+,-]+$/.test(value) ? value : oneLine(JSON.stringify(value));
-}
-
-// deno-lint-ignore no-control-regex -- those are what must not reach a terminal
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
-
-/** Escapes what could end the line or drive a terminal. */
-function oneLine(text: string): string {
-  return text.replace(
-    CONTROL,
-    (char) => char === "\n" ? "\\n" : `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }

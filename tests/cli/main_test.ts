@@ -121,3 +121,19 @@ Deno.test("main() shows the stack at --log-level debug", async () => {
   const args = ["run", "--kubeconfig", "/nowhere/config", "--log-level", "debug"];
   match((await cli(args)).stderr, /^\s+at /m);
 });
+
+Deno.test("main() says what is wrong on one line that drives no terminal, whatever it was given", async () => {
+  for (const args of [["a\n\u001b[31mb"], ["run", "--x\u009b31m\r\nb"], ["run", "a\u2028b"]]) {
+    const { code, stderr } = await cli(args);
+    strictEqual(code, 2);
+    // deno-lint-ignore no-control-regex -- those are what must not reach a terminal
+    match(stderr, /^error: [^\u0000-\u001f\u007f-\u009f\u2028\u2029]+\n$/);
+  }
+  const path = "/nowhere/\u001b]0;title\u0007";
+  for (const more of [[], ["--log-level=debug"]]) {
+    const { code, stderr } = await cli(["run", "--kubeconfig", path, ...more]);
+    strictEqual(code, 1);
+    // deno-lint-ignore no-control-regex -- those are what must not reach a terminal
+    match(stderr, /^[^\u0000-\u0009\u000b-\u001f\u007f-\u009f]+$/);
+  }
+});
