@@ -6,7 +6,7 @@
  * @module
  */
 
-import { assert, isExpired } from "../core/errors.ts";
+import { assert, isExpired, ProtocolError } from "../core/errors.ts";
 import { apiVersionOf, type Draft, type KubeObject } from "../core/objects.ts";
 import type { ListResult, WatchEvent } from "../core/watch_event.ts";
 import type { KindDefinition } from "./kinds.ts";
@@ -117,6 +117,7 @@ export class ResourceClient<T extends KubeObject> {
    * With `resourceVersion: "0"` most servers ignore the page size and answer from their cache.
    *
    * @throws {ApiError} With `isExpired`, if the version was forgotten again.
+   * @throws {ProtocolError} If an answer is no page, or leads back to itself.
    */
   async list(options: ListOptions): Promise<ListResult<T>> {
     let restarts = 0;
@@ -124,7 +125,7 @@ export class ResourceClient<T extends KubeObject> {
     let items = page.items;
     while (page.continue !== undefined) {
       try {
-        page = await this.listPage({ ...options, continue: page.continue });
+        page = await this.#nextPage(options, page.continue);
         for (const item of page.items) items.push(item);
       } catch (error) {
         if (!isExpired(error) || restarts >= LIST_RESTARTS_MAX) throw error;
@@ -141,14 +142,24 @@ export class ResourceClient<T extends KubeObject> {
    * one version. Unlike a {@linkcode ResourceClient.list}, it can't start anew.
    *
    * @throws {ApiError} With `isExpired`, if the version was forgotten between two pages.
+   * @throws {ProtocolError} As {@linkcode ResourceClient.list} does.
    */
   async *pages(options: ListOptions): AsyncGenerator<ListResult<T>, void, void> {
     let page = await this.listPage(options);
     yield page;
     while (page.continue !== undefined) {
-      page = await this.listPage({ ...options, continue: page.continue });
+      page = await this.#nextPage(options, page.continue);
       yield page;
     }
+  }
+
+  /** A server, or a cache before it, that gives the same page again would do so for ever. */
+  async #nextPage(options: ListOptions, token: string): Promise<ListResult<T>> {
+    const page = await this.listPage({ ...options, continue: token });
+    if (page.continue !== token) return page;
+    throw new ProtocolError(
+      `Cannot list ${this.kind.plural}: the continue token leads to the page that gave it`,
+    );
   }
 
   /** One page. The next is asked for with its `continue`; the last has none. */

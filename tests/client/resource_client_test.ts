@@ -143,6 +143,16 @@ Deno.test("ResourceClient.list() starts anew once if its pages expire, and leave
   strictEqual(first.requests.length, 1);
 });
 
+Deno.test("ResourceClient.list() gives up on pages that lead back to themselves", async () => {
+  const page = json({ metadata: { resourceVersion: "9", continue: "next" }, items: [foo("a")] });
+  const listed = foos(page, page, page);
+  await rejects(listed.foos.list({ namespace: "ns", signal }), ProtocolError);
+  strictEqual(listed.requests.length, 2);
+  const paged = foos(page, page, page);
+  await rejects(Array.fromAsync(paged.foos.pages({ namespace: "ns", signal })), ProtocolError);
+  strictEqual(paged.requests.length, 2);
+});
+
 Deno.test("ResourceClient.list() takes null for no items and refuses what is no list", async () => {
   const { foos: client } = foos(
     json({ metadata: { resourceVersion: "1" }, items: null }),
