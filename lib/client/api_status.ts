@@ -58,6 +58,7 @@ export function apiErrorOf(answer: FailedAnswer): ApiError {
     status,
     verb,
     path,
+    hasStatus: body !== undefined,
     reason: body?.reason || (REASONS[status] ?? "Unknown"),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(body?.details?.causes && { causes: body.details.causes }),

@@ -10,7 +10,7 @@
 
 import { jitter } from "../core/backoff.ts";
 import type { Clock, Random } from "../core/clock.ts";
-import { assert, isAlreadyExists, isConflict, isNotFound } from "../core/errors.ts";
+import { assert, isAlreadyExists, isConflict, isObjectNotFound } from "../core/errors.ts";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../core/json.ts";
 import type { DeepPartial, Draft, KubeObject } from "../core/objects.ts";
 import { diffMergePatch } from "../core/patch_merge.ts";
@@ -230,7 +230,7 @@ async function createOrWrite<T extends KubeObject>(
     ...options,
     // Deleted between the read and the write: there is none now, which is for `want` to know.
     isRetried: (error) =>
-      isConflict(error) || isAlreadyExists(error) || (wasThere && isNotFound(error)),
+      isConflict(error) || isAlreadyExists(error) || (wasThere && isObjectNotFound(error)),
   });
 }
 
@@ -238,7 +238,7 @@ async function unlessNotFound<R>(reading: Promise<R>): Promise<R | undefined> {
   try {
     return await reading;
   } catch (error) {
-    if (isNotFound(error)) return undefined;
+    if (isObjectNotFound(error)) return undefined;
     throw error;
   }
 }

@@ -21,7 +21,7 @@ import type {
   WriteOptions,
 } from "../client/resource_options.ts";
 import type { Clock } from "../core/clock.ts";
-import { assert, DeadlineError, isNotFound } from "../core/errors.ts";
+import { assert, DeadlineError, isObjectNotFound } from "../core/errors.ts";
 import { deepFreeze, type Draft, keyOf, type KubeObject } from "../core/objects.ts";
 import { WriteLog } from "./write_log.ts";
 
@@ -285,7 +285,7 @@ export class CachedResource<T extends KubeObject> {
       const object = deepFreeze(await this.live.get(place));
       return this.#cache.has(object) === false ? undefined : object;
     } catch (error) {
-      if (isNotFound(error)) return undefined;
+      if (isObjectNotFound(error)) return undefined;
       throw error;
     }
   }

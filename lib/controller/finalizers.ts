@@ -5,7 +5,7 @@
  */
 
 import type { Patch } from "../client/patch.ts";
-import { ApiError, isConflict, isNotFound } from "../core/errors.ts";
+import { ApiError, isConflict, isObjectNotFound } from "../core/errors.ts";
 import {
   finalizerAddition,
   finalizerRemoval,
@@ -38,7 +38,7 @@ export interface FinalizerOptions<T extends KubeObject> {
  *
  * @returns The object as it is then: `object` itself if nothing was written.
  * @throws {ApiError} With `isConflict` if the object has changed: its change leads to another look.
- *   With `isNotFound` if it has gone.
+ *   With `isObjectNotFound` if it has gone.
  */
 export async function ensureFinalizer<T extends KubeObject>(
   object: T,
@@ -70,13 +70,13 @@ export async function removeFinalizer<T extends KubeObject>(
       await client.patch({ ...placeOf(object), patch: { type: "json", body }, signal });
       return;
     } catch (error) {
-      if (isNotFound(error)) return;
+      if (isObjectNotFound(error)) return;
       if (!isTestFailure(error) || attempt >= REMOVALS_MAX) throw error;
     }
     try {
       current = await readLive(client, { ...placeOf(object), signal });
     } catch (error) {
-      if (isNotFound(error)) return;
+      if (isObjectNotFound(error)) return;
       throw error;
     }
   }
@@ -155,7 +155,7 @@ async function confirm<T extends KubeObject>(
   try {
     live = await readLive(client, { ...placeOf(object), signal });
   } catch (error) {
-    if (isNotFound(error)) throw new IgnorableError(`"${name}" has gone`, { cause: error });
+    if (isObjectNotFound(error)) throw new IgnorableError(`"${name}" has gone`, { cause: error });
     throw error;
   }
   if (live.metadata.uid === uid && !isDeleting(live) && hasFinalizer(live, finalizer)) return;

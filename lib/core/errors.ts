@@ -84,6 +84,8 @@ export interface ApiErrorFields {
   causes?: readonly StatusCause[];
   /** The failure below this one, if any. */
   cause?: unknown;
+  /** Whether a Status says so. @default {true} */
+  hasStatus?: boolean;
 }
 
 /**
@@ -112,6 +114,11 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
   /** What the server found wrong, field by field; empty if it did not say. */
   readonly causes: readonly StatusCause[];
+  /**
+   * True if the server said it in a Status. Else the answer is about the path, or comes from
+   * something in front of the API server, such as a balancer, and tells nothing of any object.
+   */
+  readonly hasStatus: boolean;
 
   /** Stores the fields; the message says what failed and why. */
   constructor(message: string, fields: ApiErrorFields) {
@@ -122,12 +129,23 @@ export class ApiError extends Error {
     this.path = fields.path;
     this.retryAfterMs = fields.retryAfterMs;
     this.causes = fields.causes ?? [];
+    this.hasStatus = fields.hasStatus ?? true;
   }
 }
 
 /** True if `error` says that the object, or the whole resource, is absent. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
+}
+
+/**
+ * True if `error` says that the object is absent, in the API server's own words. A 404 of something
+ * else, such as a balancer, or of a server that starts and does not know all paths yet, is no reason
+ * to take an object for gone: who acts on its absence must ask for this and not for
+ * {@linkcode isNotFound}.
+ */
+export function isObjectNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.hasStatus;
 }
 
 /** True if `error` says that an object of this name exists already. */

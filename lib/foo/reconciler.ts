@@ -25,7 +25,7 @@ import {
   isAlreadyExists,
   isConflict,
   isNamespaceTerminating,
-  isNotFound,
+  isObjectNotFound,
 } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import { type Draft, keyOf, type ObjectKey } from "../core/objects.ts";
@@ -297,7 +297,7 @@ export class FooReconciler {
         });
         log.info("Deleted Deployment of the old name", { deployment: name });
       } catch (error) {
-        if (!isNotFound(error)) throw error; // gone is what we wanted
+        if (!isObjectNotFound(error)) throw error; // gone is what we wanted
       }
       this.ownWrites.deleted(key, uid);
     }
@@ -347,21 +347,14 @@ export class FooReconciler {
       this.#wrote(key, { kind: "foos", version: written.metadata.resourceVersion });
       this.#options.served.answered({ sent, stored: written.status });
     } catch (error) {
-      if (!isNotFound(error)) throw error;
-      await this.#statusNotFound(work);
+      if (!isObjectNotFound(error)) throw error;
+      // Either the Foo is gone, and its deletion will be told, or there is no `foos/status` (R9).
+      const live = await absentIfNotFound(this.#options.foos.get({ name, namespace, signal }));
+      if (live?.metadata.uid === foo.metadata.uid && !this.#options.served.lacksSubresource()) {
+        throw error;
+      }
       log.debug("Status has no place any more", { error });
     }
-  }
-
-  /** Either the Foo is gone, and its deletion will be told, or there is no `foos/status` (R9). */
-  async #statusNotFound({ foo, namespace, signal }: Work): Promise<void> {
-    try {
-      await this.#options.foos.get({ name: foo.metadata.name, namespace, signal });
-    } catch (error) {
-      if (isNotFound(error)) return;
-      throw error;
-    }
-    this.#options.served.hasNoSubresource();
   }
 
   #wroteDeployment({ key }: Work, { metadata }: Deployment): void {
@@ -379,7 +372,7 @@ async function absentIfNotFound<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
   } catch (error) {
-    if (isNotFound(error)) return undefined;
+    if (isObjectNotFound(error)) return undefined;
     throw error;
   }
 }
@@ -395,6 +388,6 @@ function wasTaken(foo: Foo): boolean {
  * A missing right or a full quota is another thing, which may pass, and is retried with backoff.
  */
 function isRefusal(error: unknown): error is ApiError {
-  return error instanceof ApiError && !isConflict(error) &&
+  return error instanceof ApiError && error.hasStatus && !isConflict(error) &&
     (error.status === 422 || error.status === 400);
 }

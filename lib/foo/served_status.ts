@@ -20,6 +20,7 @@ export class ServedStatusSource {
   readonly #log: Logger;
   #current: ServedStatus = OWN_SERVED_STATUS;
   #wasTold = false;
+  #isDefinitionKnown = false;
 
   /** Only stores. */
   constructor({ log }: { log: Logger }) {
@@ -48,6 +49,7 @@ export class ServedStatusSource {
       );
       return false;
     }
+    this.#isDefinitionKnown = true;
     const before = this.#current;
     const isNew = before.hasSubresource !== served.hasSubresource ||
       STATUS_FIELDS.some((field) => before.fields.has(field) !== served.fields.has(field));
@@ -74,10 +76,17 @@ export class ServedStatusSource {
     this.#tellDropped(dropped);
   }
 
-  /** A write found that there is no `foos/status`, whatever the definition, if we may read it, says. */
-  hasNoSubresource(): void {
+  /**
+   * A write found no `foos/status`.
+   *
+   * @returns Whether that is so. If the definition, as far as we may read it, has it, the server
+   * that answered does not know the definition yet, or no more: worth another try.
+   */
+  lacksSubresource(): boolean {
+    if (this.#isDefinitionKnown && this.#current.hasSubresource) return false;
     this.#current = { ...this.#current, hasSubresource: false };
     this.#tellMissing();
+    return true;
   }
 
   #tellDropped(missing: readonly StatusField[]): void {

@@ -72,9 +72,8 @@ export function servedStatusOf(crd: CustomResourceDefinition): ServedStatus | un
   if (version === undefined) return undefined;
   const root = version.schema?.openAPIV3Schema;
   const status = root?.properties?.["status"];
-  const keepsAll = [root, status].some((schema) =>
-    schema?.["x-kubernetes-preserve-unknown-fields"] === true
-  );
+  // What a schema keeps beyond its properties, it keeps no more inside of one that it declares.
+  const keepsAll = (status ?? root)?.["x-kubernetes-preserve-unknown-fields"] === true;
   const known = status?.properties ?? {};
   return {
     hasSubresource: version.subresources?.status !== undefined,

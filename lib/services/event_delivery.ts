@@ -13,7 +13,7 @@ import {
   ConnectionError,
   DeadlineError,
   isAlreadyExists,
-  isNotFound,
+  isObjectNotFound,
 } from "../core/errors.ts";
 import { microTimeOf } from "../core/timestamps.ts";
 import { type EventDraft, eventName, type EventSeries } from "./event_draft.ts";
@@ -140,7 +140,7 @@ async function isPatched(
     });
     return true;
   } catch (error) {
-    if (isNotFound(error)) return false;
+    if (isObjectNotFound(error)) return false;
     throw error;
   }
 }

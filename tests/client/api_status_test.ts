@@ -37,6 +37,11 @@ Deno.test("apiErrorOf() tells a missing kind from a missing object", () => {
   doesNotMatch(answer(404, object).message, /CustomResourceDefinition/);
 });
 
+Deno.test("apiErrorOf() keeps whether a Status says it", () => {
+  strictEqual(answer(404, failure({ reason: "NotFound" })).hasStatus, true);
+  strictEqual(answer(404, { message: "default backend" }).hasStatus, false);
+});
+
 Deno.test("apiErrorOf() quotes nothing of an answer that is no Status", () => {
   const { message } = answer(500, { password: "hunter2" });
   doesNotMatch(message, /hunter2/);

@@ -8,6 +8,7 @@ import {
   isExpired,
   isNamespaceTerminating,
   isNotFound,
+  isObjectNotFound,
   messageOf,
 } from "../../lib/core/errors.ts";
 
@@ -31,6 +32,14 @@ Deno.test("W7 isExpired() knows a 410 by status and by either reason", () => {
   ok(isExpired(failure(200, "Expired")));
   ok(isExpired(failure(200, "Gone")));
   ok(!isExpired(failure(404, "NotFound")));
+});
+
+Deno.test("isObjectNotFound() takes only the API server's own word for an object's absence", () => {
+  ok(isObjectNotFound(failure(404, "NotFound")));
+  const fields = { status: 404, reason: "NotFound", hasStatus: false };
+  const page = new ApiError("404 page not found", fields);
+  ok(isNotFound(page) && !isObjectNotFound(page));
+  ok(!isObjectNotFound(failure(410, "Gone")) && !isObjectNotFound(new Error("404")));
 });
 
 Deno.test("is…() are false for anything that is not an ApiError", () => {

@@ -167,3 +167,32 @@ Deno.test("runOperator() lets a running reconcile end when it is stopped, and se
   deepStrictEqual(world.writes().slice(0, 2), ["POST deployments 201", "PATCH foos/a/status 200"]);
   deepStrictEqual(await world.eventsOf("a"), ["Normal Synced: Foo synced successfully"]);
 });
+
+Deno.test("runOperator() does not blame the Foo for what something before the server refuses", async () => {
+  await using world = await SimWorld.start();
+  let strays = 2;
+  world.intercept = (method) =>
+    Promise.resolve(
+      method === "POST" && strays-- > 0
+        ? new Response("<html>blocked", { status: 400 })
+        : undefined,
+    );
+  await world.createFoo("a", { deploymentName: "web", replicas: 1 });
+  await world.clock.advance(30_000);
+  strictEqual((await world.deployment("web")).spec?.replicas, 1);
+  deepStrictEqual(await world.eventsOf("a"), ["Normal Synced: Foo synced successfully"]);
+});
+
+Deno.test("runOperator() deletes a Deployment of an old name though a balancer's 404 comes first", async () => {
+  await using world = await SimWorld.start();
+  await world.createFoo("a", { deploymentName: "old", replicas: 1 });
+  await world.clock.advance(5000);
+  let strays = 2;
+  world.intercept = (method) =>
+    Promise.resolve(
+      method === "DELETE" && strays-- > 0 ? new Response("no backend", { status: 404 }) : undefined,
+    );
+  await world.editFoo("a", { deploymentName: "new" });
+  await world.clock.advance(30_000);
+  deepStrictEqual(Object.keys(await world.deploymentsByName()), ["new"]);
+});

@@ -94,6 +94,48 @@ Deno.test("R9 runOperator() reconciles Deployments without a status subresource,
   deepStrictEqual(told.map(({ level }) => level), ["error"]);
 });
 
+function notFound(): Response {
+  const status = { kind: "Status", status: "Failure", code: 404, reason: "NotFound" };
+  return Response.json(status, { status: 404 });
+}
+
+Deno.test("R9 runOperator() goes on writing the status after answers of servers that don't know its place yet", async () => {
+  await using world = await SimWorld.start();
+  const strays = [
+    () => new Response("404 page not found\n", { status: 404 }),
+    notFound,
+    () => new Response("<html>default backend</html>", { status: 404 }),
+  ];
+  world.intercept = (method, url) => {
+    const isStatus = method === "PATCH" && url.pathname.endsWith("/foos/a/status");
+    return Promise.resolve(isStatus ? strays.shift()?.() : undefined);
+  };
+  await world.createFoo("a", { deploymentName: "web", replicas: 1 });
+  await world.clock.advance(30_000);
+  strictEqual(strays.length, 0);
+  strictEqual((await world.foo("a")).status?.observedGeneration, 1);
+});
+
+Deno.test("R9 runOperator() does not take a Foo that was replaced for a missing status subresource", async () => {
+  await using world = await SimWorld.start();
+  world.intercept = async (method, url) => {
+    if (method !== "PATCH" || !url.pathname.endsWith("/foos/a/status")) return undefined;
+    world.intercept = undefined;
+    // Gone when the write arrives, there again before anybody looks.
+    await world.foos.delete({ name: "a", namespace: "default", signal: world.signal });
+    await world.createFoo("a", { deploymentName: "second", replicas: 2 });
+    return notFound();
+  };
+  await world.createFoo("a", { deploymentName: "first", replicas: 1 });
+  await world.clock.advance(30_000);
+  await world.createFoo("b", { deploymentName: "b", replicas: 1 });
+  await world.clock.advance(30_000);
+  for (const name of ["a", "b"]) {
+    strictEqual((await world.foo(name)).status?.observedGeneration, 1, name);
+  }
+  ok(!world.said("error").some((message) => message.includes("no status subresource")));
+});
+
 Deno.test("W12 runOperator() waits for the definition, says so once, and goes on when it comes", async () => {
   await using world = new SimWorld();
   world.startOperator();
