@@ -2,8 +2,8 @@
  * `deno task bench:cache`: what caches cost, beside a peer, on one real control plane.
  *
  * First the caches of the library alone, each way of listing in a process of its own; then whole
- * operators, started cold over converged Foos with one left to do: the time to its Deployment is the
- * time to a filled cache and the first reconcile. Last, what Deployments cost that are not ours.
+ * operators, started cold over converged Foos with one left to do: the time to the first write is
+ * that to filled caches. Last, what Deployments cost that are not ours.
  *
  * @module
  */
@@ -31,7 +31,7 @@ const NAMESPACE = "bench";
 const FOOS_PATH = `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${NAMESPACE}/foos`;
 const DEPLOYMENTS_PATH = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`;
 
-/** The first Foo in the order of lists, so that an operator gets to it first. */
+/** The Foo that is left to do: the first in the order of lists. */
 const PROBE = "a-probe";
 
 /** How long an operator is left alone before its memory is read, in milliseconds. */
@@ -124,7 +124,7 @@ async function coldStarts(
       all.set(name, [...all.get(name) ?? [], start]);
     }
   }
-  print("\n| cold start of | first Deployment | peak RSS | settled |\n|---|---|---|---|\n");
+  print("\n| cold start of | first write | peak RSS | settled |\n|---|---|---|---|\n");
   for (const [name, starts] of all) {
     const cells = [
       name,
@@ -199,18 +199,19 @@ class CacheBench implements AsyncDisposable {
     return JSON.parse(new TextDecoder().decode(stdout));
   }
 
-  /** Starts an operator with one Foo left to do, until that has its Deployment. */
+  /**
+   * Starts an operator with one Foo left to do. Its first write is of a filled cache, whichever Foo
+   * it is for: not all take Foos in the order of the list, and some write all of them again.
+   */
   async coldStart(command: readonly string[]): Promise<ColdStart> {
     await this.#kube.post(FOOS_PATH, fooOf(PROBE));
-    const startedMs = performance.now();
+    const startedMs = performance.timeOrigin + performance.now();
     let result: ColdStart;
     {
       await using operator = this.#start(command);
-      await this.#kube.until(DEPLOYMENTS_PATH, PROBE, (object) => object !== undefined);
-      const firstWriteMs = performance.now() - startedMs;
-      await later(SETTLE_MS);
+      await later(2 * SETTLE_MS);
       result = {
-        firstWriteMs,
+        firstWriteMs: await this.#firstWriteMs(startedMs) - startedMs,
         peakRssMib: await operator.rssMib("VmHWM"),
         settledRssMib: await operator.rssMib("VmRSS"),
       };
@@ -218,6 +219,18 @@ class CacheBench implements AsyncDisposable {
     await this.#kube.delete(`${FOOS_PATH}/${PROBE}`);
     await this.#kube.delete(`${DEPLOYMENTS_PATH}/${PROBE}`);
     return result;
+  }
+
+  /** When an operator first wrote a Foo or a Deployment after `sinceMs`, by the API server's log. */
+  async #firstWriteMs(sinceMs: number): Promise<number> {
+    const records = await this.#plane.auditRecords();
+    const times = records.filter(({ verb, userAgent, objectRef }) =>
+      ["create", "update", "patch"].includes(verb) && !userAgent?.startsWith("Deno/") &&
+      ["foos", "deployments"].includes(objectRef?.resource ?? "")
+    ).map(({ requestReceivedTimestamp }) => Date.parse(requestReceivedTimestamp));
+    const first = times.filter((atMs) => atMs >= sinceMs).sort((one, other) => one - other)[0];
+    if (first === undefined) throw new Error("An operator did not write in time");
+    return first;
   }
 
   /** What a running operator takes for Deployments that are not ours. */
