@@ -56,8 +56,12 @@ const NOT_SECRET_FIELD = /^(?:imagepull|tls|ca)?secret(?:name|ref)$|^continuetok
 
 /** Shapes of secrets in a text, most specific first, each with what it leaves behind. */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
-  // PEM blocks, also cut off, also with newlines escaped once or more.
-  [/-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(?:-----END [A-Z0-9 ]+-----|$)/g, `${REDACTED} (PEM)`],
+  // PEM blocks, also cut off, also with newlines escaped once or more. The first line alone, in
+  // quotes, is what we tell people to write: it holds nothing, and what follows is to be read.
+  [
+    /(?<!"(?=-----BEGIN [A-Z0-9 ]+-----"))-----BEGIN [A-Z0-9 ]+-----[\s\S]*?(?:-----END [A-Z0-9 ]+-----|$)/g,
+    `${REDACTED} (PEM)`,
+  ],
   // The same in base64, as kubeconfig's `…-data` fields hold it: "-----BEGIN " encoded.
   [/LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]*/g, `${REDACTED} (PEM)`],
   // The variable holds a JSON text with quotes of its own, so all up to the line's end goes.

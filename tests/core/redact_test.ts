@@ -29,6 +29,8 @@ for (
     ["a basic credential", `Basic ${SECRET}==`],
     ["a PEM key", `bad key: ${PEM} in file`],
     ["a PEM key cut off", PEM.slice(0, -30)],
+    ["a PEM key after the mention of one", `a "-----BEGIN EC PRIVATE KEY-----" block: ${PEM}`],
+    ["a PEM key on one line in quotes", `"${PEM.replaceAll("\n", "")}"`],
     ["a PEM key in JSON", JSON.stringify({ error: PEM })],
     ["a kubeconfig", KUBECONFIG],
     ["a query", `GET /x?token=${SECRET}&y=1`],
@@ -62,6 +64,7 @@ Deno.test("Redactor.text() leaves ordinary sentences alone", () => {
     const text of [
       'Cannot list foos: foos.samplecontroller.k8s.io is forbidden: User "nobody" cannot list',
       "The API server refused the bearer token",
+      'it must have a "-----BEGIN CERTIFICATE-----" block; write it anew',
       'Cannot read token file "/var/run/secrets/token"',
       "Requeued default/a after 250 ms",
       'context "kind-a" of https://127.0.0.1:6443/api?limit=500',
