@@ -19,6 +19,7 @@ import {
   DeadlineError,
   isNotFound,
   messageOf,
+  ProtocolError,
 } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import type { ConnectionSettings } from "../client/connection.ts";
@@ -117,6 +118,7 @@ async function ask(
     } catch (error) {
       if (signal.aborted) throw signal.reason;
       if (error instanceof ApiError) return judge(error, options);
+      if (error instanceof ProtocolError) throw notAnApiServer(error, connection);
       const isLost = error instanceof ConnectionError || error instanceof DeadlineError;
       if (!isLost) throw error;
       const pauseMs = TRY_PAUSES_MS[tries];
@@ -166,6 +168,15 @@ function certificateIgnored(error: ApiError, options: PreflightOptions): ConfigE
 function userOf({ connection }: PreflightOptions): string {
   const { contextName } = connection;
   return contextName === undefined ? "the service account" : `the user of context "${contextName}"`;
+}
+
+/** A page of a balancer or of a login, most likely: the address is that of something else. */
+function notAnApiServer(error: ProtocolError, { server }: ConnectionSettings): ConfigError {
+  return new ConfigError(
+    `${server} does not answer as an API server does: ${messageOf(error)}; check the server's ` +
+      "address, and what answers there or in between",
+    { cause: error },
+  );
 }
 
 function unreachable(error: unknown, { server }: ConnectionSettings): ConfigError {

@@ -1,5 +1,5 @@
 import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
-import { ApiError, ConfigError, ConnectionError } from "../../lib/core/errors.ts";
+import { ApiError, ConfigError, ConnectionError, ProtocolError } from "../../lib/core/errors.ts";
 import { preflight, type PreflightOptions } from "../../lib/foo/preflight.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
 import { recordingLogger } from "../support/recording_logger.ts";
@@ -82,6 +82,15 @@ Deno.test("preflight() gives up on a server that is not reached within seconds, 
   await clock.advance(10_000);
   await failed;
   strictEqual(asked.length, 3);
+});
+
+Deno.test("preflight() says which server answers what no API server would, and what to do", async () => {
+  const page = new ProtocolError("Cannot list /apis/apps/v1/deployments: the answer is not JSON");
+  await rejects(check({ deployments: page }).done, {
+    name: "ConfigError",
+    message:
+      /^https:\/\/api\.example\.com:6443 does not answer as .*: .* is not JSON; check the server/,
+  });
 });
 
 Deno.test("preflight() gives up on a server that never answers", async () => {
