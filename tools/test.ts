@@ -33,12 +33,19 @@ interface Suite {
 const isSlow = (path: string) => path.startsWith("tests/e2e/") || path.endsWith("_slow_test.ts");
 
 const SUITES: Readonly<Record<string, Suite>> = {
-  /** All but the slow tests: in minutes, also without a control plane. */
+  /** All but simulations and the slow tests: in minutes, also without a control plane. */
   fast: {
-    has: (path) => !isSlow(path),
+    has: (path) => !isSlow(path) && !isSimulation(path),
     flags: ["--doc", "--parallel", "--shuffle"],
     examples: ["lib", "docs/guides"],
     minutesMax: 10,
+  },
+  /** The whole operator in seeded weather: nothing but processor time, so side by side. */
+  sim: {
+    has: isSimulation,
+    flags: ["--parallel"],
+    examples: [],
+    minutesMax: 8,
   },
   /** The operator as a process on a real control plane, and the slow tests; one by one. */
   e2e: {
@@ -48,6 +55,11 @@ const SUITES: Readonly<Record<string, Suite>> = {
     minutesMax: 12,
   },
 };
+
+/** Tests that run seeds. */
+function isSimulation(path: string): boolean {
+  return path.startsWith("tests/sim/");
+}
 
 /** Environment variables that tests, their tools and the packages they load may read. */
 const ENVIRONMENT = [

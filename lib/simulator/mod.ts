@@ -34,6 +34,7 @@
  */
 
 export * from "./http_front.ts";
+export * from "./least_weather.ts";
 export * from "./program.ts";
 export * from "./server.ts";
 export * from "./sim_clock.ts";

@@ -75,6 +75,8 @@ export interface SimulationReport {
   readonly problems: readonly string[];
   /** The weather, in words. */
   readonly weather: string;
+  /** The weather, in numbers. */
+  readonly plan: WeatherPlan;
   /** Identifies the history. */
   readonly traceHash: string;
   /** Length of the whole trace, kept or not. */

@@ -83,7 +83,9 @@ export class Run implements World {
     };
     this.seed = seed;
     this.#options = options;
-    this.#plan = options.weather ?? drawWeather(this.#chance.plan);
+    // Drawn in any case, so that what is drawn after it stays what it is in other weather.
+    const drawn = drawWeather(this.#chance.plan);
+    this.#plan = options.weather ?? drawn;
     const { clock } = this;
     this.random = this.#chance.users;
     this.trace = new Trace({ nowMs: () => clock.monotonicMs(), keepAll: keepTrace });
@@ -116,7 +118,7 @@ export class Run implements World {
   /** Users act while faults strike. Some of what they do comes before the program starts. */
   async storm(): Promise<void> {
     this.#enter("storm");
-    const { users, plan } = this.#chance;
+    const { plan } = this.#chance;
     const stormMs = this.#options.stormMs ?? 60_000 + plan() ** 2 * (STORM_MAX_MS - 60_000);
     const actions = drawActions(this.#options.actions ?? {}, plan);
     const early = plan() < 0.5 ? Math.floor(plan() * 10) : 0;
@@ -197,6 +199,7 @@ export class Run implements World {
       seed: this.seed,
       problems: this.#problems,
       weather: describeWeather(this.#plan),
+      plan: this.#plan,
       traceHash: this.trace.hash,
       traceLines: this.trace.count,
       trace: this.trace.lines,

@@ -12,6 +12,7 @@ import {
   seededRandom,
   simulate,
   type SimulationReport,
+  type WeatherPlan,
   type World,
 } from "../../lib/simulator/mod.ts";
 import { SERIES_FLUSH_MS } from "../../lib/services/event_recorder.ts";
@@ -51,7 +52,7 @@ function drawVariant(seed: number): Variant {
 /** Runs `seed`. Throws a `SimulationError` if anything is wrong. */
 export async function simulateFoo(
   seed: number,
-  { keepTrace = false }: { keepTrace?: boolean } = {},
+  { keepTrace = false, weather }: { keepTrace?: boolean; weather?: WeatherPlan } = {},
 ): Promise<SimulationReport> {
   const variant = drawVariant(seed);
   const rules = new WriteRules();
@@ -60,6 +61,7 @@ export async function simulateFoo(
   return await simulate({
     seed,
     keepTrace,
+    ...(weather === undefined ? {} : { weather }),
     actions: ACTIONS,
     server: {
       controllerDelayMs: variant.controllerDelayMs,

@@ -100,8 +100,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "take the first page for the list",
     file: "lib/client/resource_client.ts",
-    find: "    let items = page.items;\n    while (page.continue !== undefined) {",
-    replace: "    let items = page.items;\n    while (items === undefined) {",
+    find: "    yield page;\n    while (page.continue !== undefined) {",
+    replace: "    yield page;\n    while (page === undefined) {",
     seed: 1,
   },
   {

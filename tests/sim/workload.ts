@@ -258,6 +258,11 @@ export const ACTIONS: Readonly<Record<string, Action>> = {
   },
   createTeam,
   strangers,
-  crash: (world) => world.crash(),
-  restart: (world) => world.restart(),
+  // Seldom: a new start heals what a long life gets wrong.
+  crash: (world) => {
+    if (world.random() < 0.15) world.crash();
+  },
+  restart: (world) => {
+    if (world.random() < 0.15) world.restart();
+  },
 };

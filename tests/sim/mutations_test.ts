@@ -1,0 +1,21 @@
+import { ok } from "node:assert/strict";
+import { MutationLab } from "./mutation_run.ts";
+import { MUTATIONS } from "./mutations.ts";
+import { simulateFoo } from "./foo_simulation.ts";
+
+Deno.test("sim: seeds catch known mistakes in our own sources", async (t) => {
+  await using lab = await MutationLab.open();
+  for (const mutation of MUTATIONS) {
+    await t.step(`seed ${mutation.seed} catches: ${mutation.name}`, async () => {
+      const caught = await lab.run(mutation, [String(mutation.seed)]);
+      ok(
+        caught !== undefined,
+        "nobody noticed: deno task sim:mutations looks for a seed that does",
+      );
+    });
+  }
+});
+
+Deno.test("sim: the seeds that catch mistakes pass without them", async () => {
+  for (const seed of new Set(MUTATIONS.map(({ seed }) => seed))) await simulateFoo(seed);
+});
