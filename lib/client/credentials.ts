@@ -19,6 +19,7 @@
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
+import { unlessAborted } from "../core/tasks.ts";
 import type { Credential, CredentialSource } from "./connection.ts";
 import { type SharedWork, shareWork } from "./shared_work.ts";
 
@@ -58,7 +59,8 @@ export interface LocalFiles {
 
 /** The machine's files. */
 export const localFiles: LocalFiles = {
-  readText: (path, { signal }) => Deno.readTextFile(path, { signal }),
+  // The signal alone does not end a read that waits for the other end of a pipe.
+  readText: (path, { signal }) => unlessAborted(Deno.readTextFile(path, { signal }), signal),
 };
 
 /** What a {@linkcode RefreshingCredentials} is made of. */

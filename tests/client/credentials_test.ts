@@ -1,4 +1,4 @@
-import { deepStrictEqual, match, rejects, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
 import {
   caFilePart,
   clientCertificatePart,
@@ -246,4 +246,23 @@ Deno.test("tokenFilePart() falls back to the kubeconfig's token, and refuses an 
     name: "ConfigError",
     message: 'Cannot use the token of user "alice" in "/empty": it is empty; write it anew',
   });
+});
+
+Deno.test({
+  name: "localFiles.readText() ends when aborted, also at a pipe that nobody writes to",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await using folder = await testFolder();
+    const path = `${folder.path}/pipe`;
+    const { success } = await new Deno.Command("mkfifo", { args: [path] }).output();
+    ok(success);
+    const stop = new AbortController();
+    const reading = localFiles.readText(path, { signal: stop.signal });
+    const reason = new DOMException("stop", "AbortError");
+    const ended = rejects(reading, (error) => error === reason);
+    stop.abort(reason);
+    await ended;
+    // Lets go of the thread that still waits in the system.
+    await Deno.writeTextFile(path, "");
+  },
 });
