@@ -291,7 +291,7 @@ function openPool(settings: ConnectionSettings, credential: Credential): Pool {
 }
 
 function createClient(
-  { proxyUrl }: ConnectionSettings,
+  { server, proxyUrl }: ConnectionSettings,
   { clientCertificate, caPem }: Credential,
 ): Deno.HttpClient {
   try {
@@ -303,11 +303,12 @@ function createClient(
         { cert: clientCertificate.certificatePem, key: clientCertificate.keyPem }),
     });
   } catch (cause) {
+    // Not always ours: the runtime reads certificate stores that its own variables name.
     throw new ConfigError(
-      "Cannot use client-certificate and client-key: do they belong together?",
-      {
-        cause,
-      },
+      `Cannot make connections to ${server}: ${messageOf(cause)}; check certificate-authority, ` +
+        "client-certificate, client-key and proxy-url, and DENO_CERT and DENO_TLS_CA_STORE in the " +
+        "environment",
+      { cause },
     );
   }
 }

@@ -1,4 +1,4 @@
-import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, doesNotMatch, match, ok, rejects, strictEqual } from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { RestClient } from "../../lib/client/rest.ts";
 import { ConfigError, ConnectionError, messageOf } from "../../lib/core/errors.ts";
@@ -187,4 +187,17 @@ Deno.test("RestClient outlives a reused connection that dies as a read is sent o
   isFirst = true;
   const write = { ...request, method: "POST", verb: "create", path: "/dies", body: {} } as const;
   await rejects(rest.request(write), { name: "ConnectionError", stage: "send" });
+});
+
+Deno.test("FetchTransport says why it can't make connections, and blames nothing else", async () => {
+  const source = sourceOf({ token: "SECRET-token" });
+  const { transport, get } = transportTo("https://127.0.0.1:1", source, { proxyUrl: "http://[" });
+  using _ = transport;
+  await rejects(get(), (error: unknown) => {
+    ok(error instanceof ConfigError);
+    match(error.message, /^Cannot make connections to https:\/\/127\.0\.0\.1:1: .+; check /);
+    ok(error.message.includes(messageOf(error.cause)), "the runtime's own reason");
+    doesNotMatch(error.message, /belong together|SECRET/);
+    return true;
+  });
 });
