@@ -19,7 +19,6 @@
 import type { Clock } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
-import { unlessAborted } from "../core/tasks.ts";
 import type { Credential, CredentialSource } from "./connection.ts";
 import { type SharedWork, shareWork } from "./shared_work.ts";
 
@@ -59,8 +58,9 @@ export interface LocalFiles {
 
 /** The machine's files. */
 export const localFiles: LocalFiles = {
-  // The signal alone does not end a read that waits for the other end of a pipe.
-  readText: (path, { signal }) => unlessAborted(Deno.readTextFile(path, { signal }), signal),
+  // The signal also ends a read that waits for the other end of a pipe, from Deno 2.9 on; before,
+  // such a read holds the thread, and nothing here could end it.
+  readText: (path, { signal }) => Deno.readTextFile(path, { signal }),
 };
 
 /** What a {@linkcode RefreshingCredentials} is made of. */
