@@ -8,7 +8,7 @@
  */
 
 import type { Random } from "../core/clock.ts";
-import { isJsonObject, type JsonObject } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import { isOrderedVersion } from "../core/objects.ts";
 import { objectsAt, stringAt } from "./api_object.ts";
 import { isTrue, routeOf, type Target } from "./request.ts";
@@ -101,38 +101,39 @@ export async function interfere(
  * were then or some time before.
  */
 export async function repeatedLines(
-  { url, target }: StruckRequest,
+  { url }: StruckRequest,
   { server, random, version }: { server: ApiServer; random: Random; version: string },
 ): Promise<Uint8Array<ArrayBuffer>[]> {
   const { storage } = server;
   const at = Number(version);
   const isKnown = isOrderedVersion(version) && at >= storage.compactedRevision &&
     at <= storage.revision;
-  if (target === undefined || !isKnown) return [];
+  if (!isKnown) return [];
   const oldest = Math.max(storage.compactedRevision, at - REPEATED_REVISIONS_MAX);
   const then = at - Math.floor(random() * (at - oldest + 1));
+  const [before, now] = [await listAt(url, server, then), await listAt(url, server, at)];
+  // What is gone since, or is selected no more, must not come back.
+  const uids = new Set(now.map((item) => stringAt(item, "metadata", "uid")));
+  const items = before.filter((item) => uids.has(stringAt(item, "metadata", "uid")));
+  return items.filter(() => random() < 0.5).slice(0, REPEATED_LINES_MAX).map((object) => {
+    const type = random() < 0.5 ? "ADDED" : "MODIFIED";
+    return new TextEncoder().encode(`${JSON.stringify({ type, object })}\n`);
+  });
+}
+
+/** What the watch of `url` selects, as it was at `revision`: whole objects, as watches tell them. */
+async function listAt(url: URL, server: ApiServer, revision: number): Promise<JsonObject[]> {
   const list = new URL(url);
   for (const name of [...list.searchParams.keys()]) {
     if (!name.endsWith("Selector")) list.searchParams.delete(name);
   }
-  list.searchParams.set("resourceVersion", String(then));
+  list.searchParams.set("resourceVersion", String(revision));
   list.searchParams.set("resourceVersionMatch", "Exact");
   const response = await server.fetch(list, { headers: AGENT });
   const body: unknown = await response.json();
-  if (!response.ok || !isJsonObject(body)) return [];
   const apiVersion = stringAt(body, "apiVersion");
   const kind = stringAt(body, "kind").replace(/List$/, "");
-  const table = target.group === "" ? target.resource : `${target.group}/${target.resource}`;
-  // One that is gone since must not come back to life.
-  const uids = new Set(storage.allAt(table, at).map(({ metadata }) => metadata.uid));
-  const items = objectsAt(body, "items").filter((item) =>
-    uids.has(stringAt(item, "metadata", "uid"))
-  );
-  return items.filter(() => random() < 0.5).slice(0, REPEATED_LINES_MAX).map((item) => {
-    const object: JsonObject = { apiVersion, kind, ...item };
-    const type = random() < 0.5 ? "ADDED" : "MODIFIED";
-    return new TextEncoder().encode(`${JSON.stringify({ type, object })}\n`);
-  });
+  return response.ok ? objectsAt(body, "items").map((item) => ({ apiVersion, kind, ...item })) : [];
 }
 
 /** True if the request goes on with a list that began before. */

@@ -12,7 +12,7 @@ export interface Mutation {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** A seed that catches it. */
+  /** A seed that catches it. Another history may need another one: others are tried after it. */
   readonly seed: number;
 }
 
@@ -24,7 +24,7 @@ export const MUTATIONS: readonly Mutation[] = [
     find: "    if (this.#isShutDown) return;\n    const need = this.#dirty.get(key);",
     replace: "    if (this.#isShutDown || this.#processing.has(key)) return;\n" +
       "    const need = this.#dirty.get(key);",
-    seed: 1,
+    seed: 14,
   },
   {
     name: "release a key before its reconcile has ended",
@@ -39,7 +39,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/controller/workqueue.ts",
     find: "      this.#add(next.key, need.priority, need.reasons);",
     replace: "",
-    seed: 1,
+    seed: 2,
   },
   {
     name: "retry without backoff",
@@ -53,35 +53,35 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/cache/store.ts",
     find: "if (!mayGoBack && isNewerThan(slot.object, resourceVersion)) continue;",
     replace: "continue;",
-    seed: 1,
+    seed: 22,
   },
   {
     name: "tell nobody what a new list changed",
     file: "lib/cache/reflection.ts",
     find: "if (isFirst || changes.length > 0) this.#options.onChange(changes);",
     replace: "if (isFirst) this.#options.onChange(changes);",
-    seed: 1,
+    seed: 11,
   },
   {
     name: "lose a tombstone",
     file: "lib/cache/store.ts",
     find: 'return [{ type: "deleted", last: this.#transformed(object), certain: true }];',
     replace: "return NO_CHANGES;",
-    seed: 1,
+    seed: 2,
   },
   {
     name: "take an older state over a newer one",
     file: "lib/cache/store.ts",
     find: "(isUnchanged(object, held) || isOlder(object, held))",
     replace: "isUnchanged(object, held)",
-    seed: 1,
+    seed: 11,
   },
   {
     name: "forget to clean the index",
     file: "lib/cache/store.ts",
     find: "    this.#indexer.remove(slot);",
     replace: "",
-    seed: 1,
+    seed: 2,
   },
   {
     name: "ignore 410",
@@ -102,7 +102,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/client/resource_client.ts",
     find: "    yield page;\n    while (page.continue !== undefined) {",
     replace: "    yield page;\n    while (page === undefined) {",
-    seed: 1,
+    seed: 85,
   },
   {
     name: "skip the check of the owner",
@@ -131,14 +131,14 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/foo/reconciler.ts",
     find: "      if (isAlreadyExists(error)) return undefined;",
     replace: "      if (isAlreadyExists(error)) return draft;",
-    seed: 1,
+    seed: 2,
   },
   {
     name: "reuse the stale version at once after a conflict",
     file: "lib/foo/reconciler.ts",
     find: "return requeueAfter(CONFLICT_RETRY_MS);",
     replace: "return requeueAfter(0);",
-    seed: 1,
+    seed: 4,
   },
   {
     name: "write the status each time",
@@ -159,7 +159,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/foo/reconciler.ts",
     find: "    if (isNew) return false;",
     replace: "    if (isNew || !isNew) return false;",
-    seed: 1,
+    seed: 31,
   },
   {
     name: "keep the Deployment of the old name",

@@ -230,6 +230,27 @@ Deno.test("Weather repeats old states of what is still there, and never brings b
   deepStrictEqual([...repeated].sort(), ["ADDED a", "MODIFIED a"]);
 });
 
+Deno.test("Weather brings nothing back that a watch selects no more", async () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    await using cluster = worldOf({ repeatingWatches: 1 }, seed);
+    const { user, client, server, signal } = cluster;
+    const labels = { x: "y" };
+    await user.create({ metadata: { ...one, labels } }, { signal });
+    const unlabelled = { metadata: { labels: { x: null } } };
+    await server.fetch(`http://x${PATH}/a`, {
+      method: "PATCH",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: JSON.stringify(unlabelled),
+    });
+    const resourceVersion = String(server.storage.revision);
+    const options = { namespace: NAMESPACE, labelSelector: "x=y", resourceVersion, signal };
+    const first = client.watch(options).next().then(({ value }) => value, () => undefined);
+    await cluster.clock.advance(0);
+    cluster.weather.cutWatches();
+    strictEqual(await first, undefined);
+  }
+});
+
 Deno.test("Weather gives old states to lists that allow them, and to no others", async () => {
   const sizes = new Set<number>();
   for (let seed = 1; seed <= 10; seed++) {
