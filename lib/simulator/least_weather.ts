@@ -14,6 +14,7 @@ import { CALM, type Fault, type WeatherPlan } from "./weather_plan.ts";
  * @example
  * ```ts
  * import { deepStrictEqual } from "node:assert/strict";
+ * import { CALM, type WeatherPlan } from "./weather_plan.ts";
  * const plan = { ...CALM, conflicts: 0.5, crashes: 0.1, outages: 1 };
  * // In a test: whether `simulate({ seed, weather, … })` throws.
  * const fails = (weather: WeatherPlan) => Promise.resolve(weather.crashes > 0);

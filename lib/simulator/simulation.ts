@@ -34,7 +34,7 @@ export * from "./simulation_options.ts";
  * @returns What came of it, if nothing was wrong.
  * @throws {SimulationError} If something was.
  *
- * @example A program that copies ConfigMaps survives twenty seeds
+ * @example A program that sees to it that there is a ConfigMap
  * ```ts
  * import { ok } from "node:assert/strict";
  * import { CALM } from "./weather_plan.ts";
