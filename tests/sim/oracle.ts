@@ -6,11 +6,20 @@
  */
 
 import type { ApiObject, World } from "../../lib/simulator/mod.ts";
-import { at, controllingFoo, deploymentsOf, foosOf, isDefined, nameOf } from "./tables.ts";
+import {
+  at,
+  controllingFoo,
+  deploymentsOf,
+  foosOf,
+  isDefined,
+  nameOf,
+  servesConditions,
+} from "./tables.ts";
 
 /** What is missing, in sentences. */
 export function missing(world: World): string[] {
   const deployments = deploymentsOf(world);
+  const keepsConditions = servesConditions(world);
   const uids = new Set(foosOf(world).map(({ metadata }) => metadata.uid));
   // Of a kind that is not served, the garbage collector knows nothing.
   const strays = !isDefined(world) ? [] : deployments.filter((each) => {
@@ -20,12 +29,20 @@ export function missing(world: World): string[] {
   return [
     ...strays.map((each) => `Deployment ${nameOf(each)} outlives its Foo`),
     ...foosOf(world).flatMap((foo) => {
-      return missingOf(foo, deployments).map((what) => `Foo ${nameOf(foo)}: ${what}`);
+      return missingOf(foo, { deployments, keepsConditions }).map((what) =>
+        `Foo ${nameOf(foo)}: ${what}`
+      );
     }),
   ];
 }
 
-function missingOf(foo: ApiObject, deployments: readonly ApiObject[]): string[] {
+function missingOf(
+  foo: ApiObject,
+  { deployments, keepsConditions }: {
+    deployments: readonly ApiObject[];
+    keepsConditions: boolean;
+  },
+): string[] {
   const { namespace, uid, generation, deletionTimestamp } = foo.metadata;
   if (deletionTimestamp !== undefined) return ["is still being deleted"];
   const name = at(foo, "spec", "deploymentName");
@@ -35,11 +52,11 @@ function missingOf(foo: ApiObject, deployments: readonly ApiObject[]): string[] 
   // One that lost our label is known by its name alone, and not missed under an old one.
   const owned = deployments.filter((each) => controllingFoo(each) === uid && hasLabel(each));
   if (found === undefined) return [`Deployment ${name} is not there`];
-  const observed = at(foo, "status", "observedGeneration") === generation
-    ? []
-    : ["its generation is not observed"];
-  const isOwned = controllingFoo(found) === uid;
-  return [...observed, ...(isOwned ? ofSynced(foo, found, owned) : ofBlocked(foo))];
+  const isObserved = at(foo, "status", "observedGeneration") === generation;
+  const observed = isObserved || !keepsConditions ? [] : ["its generation is not observed"];
+  if (controllingFoo(found) !== uid) return keepsConditions ? [...observed, ...ofBlocked(foo)] : [];
+  const ready = keepsConditions ? ofReady(foo, found) : [];
+  return [...observed, ...ofSynced(foo, found, owned), ...ready];
 }
 
 /** Of a Foo whose Deployment is its own. */
@@ -63,6 +80,17 @@ function ofSynced(foo: ApiObject, found: ApiObject, owned: readonly ApiObject[])
   const available = at(found, "status", "availableReplicas") ?? 0;
   const told = at(foo, "status", "availableReplicas");
   claim(told === available, `its status says ${told} replicas of ${available}`);
+  return problems;
+}
+
+/** The condition of a Foo whose Deployment is its own. */
+function ofReady(foo: ApiObject, found: ApiObject): string[] {
+  const problems: string[] = [];
+  const claim = (holds: boolean, what: string) => {
+    if (!holds) problems.push(what);
+  };
+  const replicas = at(foo, "spec", "replicas");
+  const available = at(found, "status", "availableReplicas") ?? 0;
   const wanted = Number(replicas ?? Math.min(1, Number(at(found, "spec", "replicas") ?? 1)));
   const ready = conditionOf(foo);
   const status = Number(available) >= wanted ? "True" : "False";

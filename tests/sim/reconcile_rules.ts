@@ -8,7 +8,7 @@
 import type { ControllerObserver } from "../../lib/controller/controller.ts";
 import type { Reason, WorkqueueObserver } from "../../lib/controller/workqueue.ts";
 import type { World } from "../../lib/simulator/mod.ts";
-import { at, FOOS_TABLE } from "./tables.ts";
+import { at, controllingFoo, DEPLOYMENTS_TABLE, FOOS_TABLE } from "./tables.ts";
 
 /**
  * Most reconciles of one key in one simulated second. Eight retries fit into the first second of a
@@ -104,8 +104,10 @@ export class ReconcileRules {
 
   /** One whose name is taken is looked at now and then: nobody tells when the obstacle goes. */
   #isBlocked(key: string): boolean {
-    const conditions = at(this.#world.server.storage.find(FOOS_TABLE, key), "status", "conditions");
-    return Array.isArray(conditions) &&
-      conditions.some((each) => at(each, "reason") === "ErrResourceExists");
+    const { storage } = this.#world.server;
+    const foo = storage.find(FOOS_TABLE, key);
+    const name = at(foo, "spec", "deploymentName");
+    const found = storage.find(DEPLOYMENTS_TABLE, `${foo?.metadata.namespace}/${name}`);
+    return found !== undefined && controllingFoo(found) !== foo?.metadata.uid;
   }
 }

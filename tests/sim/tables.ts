@@ -44,7 +44,18 @@ export function nameOf({ metadata }: ApiObject): string {
 }
 
 /** True if there is a kind Foo. */
-export function isDefined({ server }: World): boolean {
-  return server.storage.find("apiextensions.k8s.io/customresourcedefinitions", FOO_CRD_NAME) !==
-    undefined;
+export function isDefined(world: World): boolean {
+  return definitionOf(world) !== undefined;
+}
+
+/** True if the definition keeps more of the status than sample-controller's does. */
+export function servesConditions(world: World): boolean {
+  const versions = at(definitionOf(world), "spec", "versions");
+  const [version] = Array.isArray(versions) ? versions : [];
+  const path = ["schema", "openAPIV3Schema", "properties", "status", "properties", "conditions"];
+  return at(version, ...path) !== undefined;
+}
+
+function definitionOf({ server }: World): ApiObject | undefined {
+  return server.storage.find("apiextensions.k8s.io/customresourcedefinitions", FOO_CRD_NAME);
 }
