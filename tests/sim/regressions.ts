@@ -22,14 +22,17 @@ export const REGRESSIONS: readonly Regression[] = [
       "simulator: what a Foo of a deleted kind left behind was never collected, not even after " +
       "the kind came back",
   },
+  { seed: 56, why: "simulator: the same, in today's workload" },
   {
     seed: 211,
     why:
       "reconciler: the Deployment of a Foo that was gone was made again and again, as fast as the " +
       "garbage collector took it, for as long as the cache still had the Foo",
   },
+  { seed: 352, why: "reconciler: the same, with failing status writes" },
+  { seed: 31, why: "reconciler: the same, in today's workload" },
   {
-    seed: 352,
-    why: "reconciler: the same through a definition that was deleted, with failing status writes",
+    seed: 384,
+    why: "weather: a repeated line brought back a Deployment that the watch selected no more",
   },
 ];
