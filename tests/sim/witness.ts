@@ -90,7 +90,6 @@ class WitnessOf<T extends KubeObject> {
         this.#fail(`another ${key} is deleted`);
       }
       this.#told.delete(key);
-      // Not told again, ever, unless it was the server that lost it.
       return;
     }
     if (change.type === "added" && told !== undefined) this.#fail(`${key} is added twice`);
@@ -105,10 +104,10 @@ class WitnessOf<T extends KubeObject> {
     }
     this.#newest.set(uid, version);
     this.#told.set(key, { object, version });
+    // All changes of a list are in before the first is told: it may be gone again, but not older.
     const known = this.informer.lister.find(key);
-    if (known === undefined || Number(known.metadata.resourceVersion) < version) {
-      // All changes of a list are in before the first is told, so it may be gone again; not older.
-      if (known !== undefined) this.#fail(`${key} is told before it is in`);
+    if (known !== undefined && Number(known.metadata.resourceVersion) < version) {
+      this.#fail(`${key} is told before it is in`);
     }
   }
 }

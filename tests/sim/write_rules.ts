@@ -8,7 +8,7 @@
 import type { ApiObject, SeenExchange, World } from "../../lib/simulator/mod.ts";
 import { at, controllingFoo, DEPLOYMENTS_TABLE, FOOS_TABLE } from "./tables.ts";
 
-/** Paths of what a correction may send, `*` for any member. */
+/** Paths of what a correction may send. */
 const CORRECTED = [
   "metadata.uid",
   "metadata.resourceVersion",
