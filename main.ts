@@ -12,9 +12,9 @@ import { EXIT, type Host, type Program } from "./lib/cli/command.ts";
 import { buildInfo } from "./lib/cli/build_info.ts";
 import { localFiles } from "./lib/client/credentials.ts";
 import { main } from "./lib/cli/main.ts";
-import { lossyWriterTo, writerTo } from "./lib/cli/output.ts";
 import { ownPermissions } from "./lib/cli/sandbox.ts";
 import { realClock, realRandom, realUuid } from "./lib/core/clock.ts";
+import { lossyWriterTo, writerTo } from "./lib/core/output.ts";
 
 /**
  * Signals that come within so many milliseconds are one. Ctrl-C goes to all processes of a terminal,

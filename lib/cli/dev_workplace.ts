@@ -9,6 +9,7 @@ import { loadConfig, type ResolvedConfig } from "../client/config.ts";
 import { openTransport } from "../client/open_transport.ts";
 import { type Environment, takeProxyVariables } from "../client/proxy.ts";
 import { RestClient } from "../client/rest.ts";
+import { rememberingSecrets } from "../client/secrets.ts";
 import { ApiError, ConfigError } from "../core/errors.ts";
 import { silentLogger } from "../core/log.ts";
 import type { Redactor } from "../core/redact.ts";
@@ -23,7 +24,6 @@ import {
   targetOf,
 } from "./dev_target.ts";
 import { PROGRAM } from "./help.ts";
-import { rememberingSecrets } from "./secrets.ts";
 
 /** What the command line says, and the process. */
 export interface WorkplaceOptions {

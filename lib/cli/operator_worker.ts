@@ -9,12 +9,12 @@
  * @module
  */
 
+import { rememberingSecrets } from "../client/secrets.ts";
 import { realClock, realRandom, realUuid } from "../core/clock.ts";
 import { openLog } from "../core/log_sink.ts";
 import { runOperator } from "../foo/operator.ts";
 import { type OperatorContext, serveBroker, type WorkerScope } from "./broker_client.ts";
 import type { OperatorStart } from "./broker_messages.ts";
-import { rememberingSecrets } from "./secrets.ts";
 
 async function operate(
   { settings, log: { level, format, color } }: OperatorStart,

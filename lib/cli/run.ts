@@ -5,6 +5,7 @@
  */
 
 import { loadConfig, type ResolvedConfig } from "../client/config.ts";
+import { rememberingSecrets } from "../client/secrets.ts";
 import { GRACE_PERIOD_MS } from "../controller/controller.ts";
 import type { Logger } from "../core/log.ts";
 import { LOG_FORMATS, LOG_LEVELS, type OpenLog, openLog } from "../core/log_sink.ts";
@@ -22,7 +23,6 @@ import {
 import { grantsFor } from "./grants.ts";
 import { PROGRAM } from "./help.ts";
 import { refusePermissionBroker, runSandboxed } from "./sandbox.ts";
-import { rememberingSecrets } from "./secrets.ts";
 
 /** Flags about the API server, shared with other subcommands that talk to one. */
 export const CONNECTION_FLAGS: FlagDefinitions = {

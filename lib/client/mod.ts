@@ -35,6 +35,7 @@ export * from "./resource_options.ts";
 export * from "./rest.ts";
 export * from "./scheme.ts";
 export * from "./selectors.ts";
+export * from "./secrets.ts";
 export * from "./subresource_client.ts";
 export * from "./table_client.ts";
 export * from "./transport.ts";

@@ -32,17 +32,21 @@ export const LOG_FORMATS: readonly LogFormat[] = ["json", "text"];
 export interface OpenLogOptions {
   /** Records below this level are dropped. */
   readonly level: LogLevel;
+  /** How records are written. */
   readonly format: LogFormat;
   /** Colours the text format; ignored for JSON. @default {false} */
   readonly color?: boolean;
   /** Takes one whole line, newline included. What it throws is dropped with the line. */
   readonly write: (line: string) => void;
+  /** Takes secrets out of each record. */
   readonly redactor: Redactor;
+  /** Gives records their time. */
   readonly clock: Pick<Clock, "wallMs">;
 }
 
 /** A log that is open until its scope is left. */
 export interface OpenLog extends Disposable {
+  /** Writes until then; afterwards it forgets what it is told. */
   readonly logger: Logger;
 }
 

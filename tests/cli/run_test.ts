@@ -1,7 +1,7 @@
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { parseFlags } from "../../lib/cli/flags.ts";
 import { RUN, settingsOf } from "../../lib/cli/run.ts";
-import { rememberingSecrets } from "../../lib/cli/secrets.ts";
+import { rememberingSecrets } from "../../lib/client/secrets.ts";
 import type { Credential } from "../../lib/client/connection.ts";
 import { Redactor } from "../../lib/core/redact.ts";
 import { cli } from "../support/cli_host.ts";

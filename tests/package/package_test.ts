@@ -16,9 +16,11 @@ const LAYERS: Readonly<Record<string, object>> = { core, client, services, cache
 const isPublished = (path: string) =>
   path === "lib/mod.ts" || LIBRARY.some((layer) => path.startsWith(`lib/${layer}/`));
 
-Deno.test("package: each layer has an entry of its own, and there is no other", () => {
+Deno.test("package: each layer has an entry of its own, and the log that writes; there is no other", () => {
   const layers = LIBRARY.map((layer) => [`./${layer}`, `./lib/${layer}/mod.ts`] as const);
-  const wanted = new Map<string, string>([[".", "./lib/mod.ts"], ...layers]);
+  // The log that writes is apart: who brings another does not load it.
+  const log = ["./log", "./lib/core/log_mod.ts"] as const;
+  const wanted = new Map<string, string>([[".", "./lib/mod.ts"], ...layers, log]);
   deepStrictEqual(new Map(Object.entries(configuration.exports)), wanted);
 });
 
@@ -27,6 +29,23 @@ Deno.test("package: its main entry has what the layers have, and nothing twice",
   deepStrictEqual(names.filter((name, index) => names.indexOf(name) !== index), []);
   deepStrictEqual(Object.keys(everything).sort(), names.sort());
   deepStrictEqual([...Object.keys(LAYERS), "simulator"].sort(), [...LIBRARY].sort());
+});
+
+Deno.test("package: who does not ask for the log that writes does not load it", () => {
+  const loaded = new Set<string>();
+  const load = (path: string) => {
+    if (loaded.has(path) || !path.endsWith(".ts")) return;
+    loaded.add(path);
+    for (const { specifier } of readSource(path).imports) {
+      const target = resolveImport(path, specifier);
+      if (target !== undefined) load(target);
+    }
+  };
+  load("lib/mod.ts");
+  load("lib/simulator/mod.ts");
+  strictEqual(loaded.has("lib/core/log_sink.ts"), false);
+  load("lib/core/log_mod.ts");
+  strictEqual(loaded.has("lib/core/log_sink.ts"), true);
 });
 
 Deno.test("package: what is published imports nothing that is not", () => {

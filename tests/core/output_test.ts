@@ -1,5 +1,5 @@
 import { deepStrictEqual, throws } from "node:assert/strict";
-import { type ByteSink, lossyWriterTo, writerTo } from "../../lib/cli/output.ts";
+import { type ByteSink, lossyWriterTo, writerTo } from "../../lib/core/output.ts";
 
 /** Takes `steps` bytes a write, in turn; an error instead of a number is thrown. */
 function sink(...steps: (number | Error)[]): { stream: ByteSink; taken: number[] } {
