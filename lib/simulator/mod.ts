@@ -47,7 +47,7 @@ export * from "./weather_plan.ts";
 export type { AccessAttributes, Authorizer } from "./authorization.ts";
 export type { ApiObject } from "./api_object.ts";
 export type { Target, UserInfo, Verb } from "./request.ts";
-export type { WorkloadOptions } from "./workloads.ts";
+export type { PodsMaxEvent, WorkloadOptions } from "./workloads.ts";
 export type { Clock, Random } from "../core/clock.ts";
 export type { JsonObject } from "../core/json.ts";
 export type { LogFields, Logger } from "../core/log.ts";

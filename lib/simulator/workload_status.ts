@@ -54,21 +54,58 @@ function readySinceMs(pod: ApiObject): number | undefined {
   return ready === undefined ? undefined : parseTime(stringAt(ready, "lastTransitionTime"));
 }
 
+/** Pods beyond `wanted`: those that are not ready first, then the youngest. */
+export function surplus(pods: readonly ApiObject[], wanted: number): ApiObject[] {
+  if (pods.length <= wanted) return [];
+  const rank = (pod: ApiObject) => readySinceMs(pod) === undefined ? 0 : 1;
+  return [...pods].sort((a, b) =>
+    rank(a) - rank(b) ||
+    parseTime(b.metadata.creationTimestamp) - parseTime(a.metadata.creationTimestamp) ||
+    (a.metadata.name < b.metadata.name ? -1 : 1)
+  ).slice(0, pods.length - wanted);
+}
+
 /** A ReplicaSet's status from its Pods. Zeros are left out, as the real one leaves them. */
 export function replicaSetStatus(
   set: ApiObject,
   pods: readonly ApiObject[],
-  { minReadyMs, nowMs }: { minReadyMs: number; nowMs: number },
+  { minReadyMs, podsMax, nowMs }: { minReadyMs: number; podsMax: number; nowMs: number },
 ): JsonObject {
   const since = pods.map(readySinceMs).filter((ms) => ms !== undefined);
   const available = since.filter((ms) => nowMs - ms >= minReadyMs).length;
+  const wanted = numberAt(set, "spec", "replicas") ?? 1;
   return {
     replicas: pods.length,
     ...(pods.length === 0 ? {} : { fullyLabeledReplicas: pods.length }),
     ...(since.length === 0 ? {} : { readyReplicas: since.length }),
     ...(available === 0 ? {} : { availableReplicas: available }),
     observedGeneration: set.metadata.generation ?? 1,
+    ...(wanted <= podsMax ? {} : { conditions: [replicaFailure(set, podsMax, nowMs)] }),
   };
+}
+
+const REPLICA_FAILURE = "ReplicaFailure";
+
+/** What the real controller says of a Pod that a quota refuses. */
+function replicaFailure(set: ApiObject, podsMax: number, nowMs: number): JsonObject {
+  const old = conditionOf(set, REPLICA_FAILURE);
+  return {
+    type: REPLICA_FAILURE,
+    status: "True",
+    lastTransitionTime: stringAt(old, "lastTransitionTime") || timeOf(nowMs),
+    reason: "FailedCreate",
+    message: `pods "${set.metadata.name}-" is forbidden: exceeded quota: simulated-server, ` +
+      `requested: pods=1, used: pods=${podsMax}, limited: pods=${podsMax}`,
+  };
+}
+
+/** True if `status`, of a ReplicaSet, says that it can't get its Pods. */
+export function hasReplicaFailure(status: JsonObject): boolean {
+  return conditionOf({ status }, REPLICA_FAILURE) !== undefined;
+}
+
+function conditionOf(object: JsonObject | ApiObject, type: string): JsonObject | undefined {
+  return objectsAt(object, "status", "conditions").find((each) => each.type === type);
 }
 
 /** A Deployment's status from its ReplicaSets. Zeros are left out, as the real one leaves them. */
@@ -94,7 +131,10 @@ export function deploymentStatus(
     observedGeneration: numberAt(deployment, "metadata", "generation") ?? 1,
     ...Object.fromEntries(counts.filter(([, count]) => count > 0)),
     terminatingReplicas: 0,
-    conditions: deploymentConditions(deployment, sum("availableReplicas"), wanted, nowMs),
+    conditions: [
+      ...deploymentConditions(deployment, sum("availableReplicas"), wanted, nowMs),
+      ...failureOf(deployment, current, nowMs),
+    ],
   };
 }
 
@@ -127,6 +167,18 @@ function deploymentConditions(
   ];
 }
 
+/** That the current ReplicaSet can't get its Pods, in the form of a Deployment's condition. */
+function failureOf(
+  deployment: JsonObject,
+  current: ApiObject | undefined,
+  nowMs: number,
+): JsonObject[] {
+  const failure = current && conditionOf(current, REPLICA_FAILURE);
+  if (failure === undefined) return [];
+  const [reason, message] = [stringAt(failure, "reason"), stringAt(failure, "message")];
+  return [condition(deployment, nowMs, { type: REPLICA_FAILURE, status: "True", reason, message })];
+}
+
 /** Replicas that must be available with the default maxUnavailable of 25 %. */
 function minimumAvailable(wanted: number): number {
   return wanted - Math.floor(wanted * 0.25);
@@ -138,7 +190,7 @@ function condition(
   nowMs: number,
   { type, status, reason, message }: Record<"type" | "status" | "reason" | "message", string>,
 ): JsonObject {
-  const old = objectsAt(deployment, "status", "conditions").find((each) => each.type === type);
+  const old = conditionOf(deployment, type);
   if (old?.status === status && old.reason === reason) return old;
   const now = timeOf(nowMs);
   return {

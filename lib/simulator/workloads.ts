@@ -6,19 +6,22 @@
  * Simpler than the real ones: a new template's ReplicaSet gets all replicas at once, and old ones go
  * when it is available. Nothing is scheduled by resources, and no container ever fails.
  *
+ * Any number of replicas may be asked for. Pods are made and removed in slices, and a ReplicaSet of
+ * more than a slice is looked at once a pause and not at each change of a Pod: so requests get their
+ * turns, and the work grows as the Pods do. How many Pods there may be is the caller's to bound.
+ *
  * @module
  */
 
 import type { JsonObject } from "../core/json.ts";
 import { controllerRefOf, keyOf, type ObjectKey } from "../core/objects.ts";
-import { parseTime, timeOf } from "../core/timestamps.ts";
+import { timeOf } from "../core/timestamps.ts";
 import {
   type ApiObject,
   numberAt,
   objectAt,
   objectOf,
   objectOfJson,
-  objectsAt,
   stringMapAt,
 } from "./api_object.ts";
 import { defaultedPod } from "./builtin_rules.ts";
@@ -28,9 +31,11 @@ import { deleteObject } from "./delete.ts";
 import type { StoredChange } from "./storage.ts";
 import {
   deploymentStatus,
+  hasReplicaFailure,
   ownerReference,
   replicaSetStatus,
   runningStatus,
+  surplus,
   templateHash,
 } from "./workload_status.ts";
 import { nameSuffix } from "./write.ts";
@@ -45,6 +50,12 @@ const HASH_LABEL = "pod-template-hash";
 /** The kubelet stand-in's node. */
 export const SIMULATED_NODE = "simulated-node";
 
+/** Most Pods that one look at a ReplicaSet makes, or removes. */
+const SLICE_PODS = 100;
+
+/** Least time between two looks at a ReplicaSet of that many Pods, in milliseconds. */
+const SLICE_PAUSE_MS = 5;
+
 /** What the stand-ins do. */
 export interface WorkloadOptions {
   /**
@@ -57,6 +68,24 @@ export interface WorkloadOptions {
    * @default 0, at the end of the request
    */
   readonly delayMs?: number;
+  /**
+   * Most Pods that a ReplicaSet gets, a whole number. One that wants more shows the condition
+   * `ReplicaFailure`, as under a quota.
+   * @default no bound: each Pod costs some kilobytes of memory
+   */
+  readonly podsMax?: number;
+  /** Told when a ReplicaSet begins to want more than `podsMax`. Must not throw. */
+  readonly onPodsMax?: (event: PodsMaxEvent) => void;
+}
+
+/** A ReplicaSet wants more Pods than it gets. */
+export interface PodsMaxEvent {
+  readonly namespace: string;
+  readonly replicaSet: string;
+  /** What it wants. */
+  readonly replicas: number;
+  /** What it gets. */
+  readonly podsMax: number;
 }
 
 /** The stand-ins; a server's option `workloads` switches them on. */
@@ -64,6 +93,8 @@ export class Workloads implements ServerController {
   readonly #context: ServerContext;
   readonly #readyAfterMs: number | undefined;
   readonly #delayMs: number;
+  readonly #podsMax: number;
+  readonly #onPodsMax: ((event: PodsMaxEvent) => void) | undefined;
   /** Syncs that are scheduled and have not run: one is enough for any number of changes. */
   readonly #scheduled = new Set<string>();
   /** Keys by table and controller's uid, so that a sync does not look at all Pods there are. */
@@ -74,6 +105,8 @@ export class Workloads implements ServerController {
     this.#context = context;
     this.#readyAfterMs = options.readyAfterMs;
     this.#delayMs = options.delayMs ?? 0;
+    this.#podsMax = options.podsMax ?? Infinity;
+    this.#onPodsMax = options.onPodsMax;
   }
 
   onChange(change: StoredChange): void {
@@ -84,11 +117,11 @@ export class Workloads implements ServerController {
         if (type !== "DELETED") this.#schedule(DEPLOYMENTS, key);
         return;
       case REPLICA_SETS:
-        if (type !== "DELETED") this.#schedule(REPLICA_SETS, key);
-        this.#scheduleOwner(object, "Deployment", DEPLOYMENTS);
+        if (type !== "DELETED") this.#scheduleReplicaSet(key, object.metadata.uid);
+        this.#scheduleDeploymentOf(object);
         return;
       case PODS:
-        this.#scheduleOwner(object, "ReplicaSet", REPLICA_SETS);
+        this.#scheduleReplicaSetOf(object);
         if (this.#readyAfterMs !== undefined) this.#runPod(change, this.#readyAfterMs);
         return;
     }
@@ -109,10 +142,25 @@ export class Workloads implements ServerController {
   }
 
   /** A change of an owned object is news for its owner. */
-  #scheduleOwner(object: ApiObject, kind: string, table: string): void {
-    const owner = controllerRefOf(object);
-    const { namespace } = object.metadata;
-    if (owner?.kind === kind) this.#schedule(table, `${namespace}/${owner.name}`);
+  #scheduleDeploymentOf(set: ApiObject): void {
+    const owner = controllerRefOf(set);
+    if (owner?.kind === "Deployment") {
+      this.#schedule(DEPLOYMENTS, `${set.metadata.namespace}/${owner.name}`);
+    }
+  }
+
+  #scheduleReplicaSetOf(pod: ApiObject): void {
+    const owner = controllerRefOf(pod);
+    if (owner?.kind === "ReplicaSet") {
+      this.#scheduleReplicaSet(`${pod.metadata.namespace}/${owner.name}`, owner.uid);
+    }
+  }
+
+  /** A sync looks at each Pod: with many, there is none for each of their changes. */
+  #scheduleReplicaSet(key: ObjectKey, uid: string): void {
+    const count = this.#owned.get(`${PODS} ${uid}`)?.size ?? 0;
+    const pauseMs = count < SLICE_PODS ? 0 : SLICE_PAUSE_MS;
+    this.#schedule(REPLICA_SETS, key, Math.max(this.#delayMs, pauseMs));
   }
 
   /** Keeps the index of owned objects in step with one change. */
@@ -133,10 +181,10 @@ export class Workloads implements ServerController {
     }
   }
 
-  /** Objects of `table` that `owner` controls, in order of their keys. */
+  /** Objects of `table` that `owner` controls, the oldest first. */
   #ownedBy(owner: ApiObject, table: string): ApiObject[] {
     const keys = this.#owned.get(`${table} ${owner.metadata.uid}`) ?? [];
-    return [...keys].sort().map((key) => this.#context.storage.find(table, key)).filter((each) =>
+    return [...keys].map((key) => this.#context.storage.find(table, key)).filter((each) =>
       each !== undefined
     );
   }
@@ -227,24 +275,31 @@ export class Workloads implements ServerController {
     });
   }
 
-  /** Adds or removes Pods until their number is right, then reports them. */
+  /** Adds or removes Pods until their number is right, slice by slice, then reports them. */
   #syncReplicaSet(set: ApiObject): void {
     const nowMs = this.#context.clock.wallMs();
     const pods = this.#ownedBy(set, PODS).filter(({ metadata }) =>
       metadata.deletionTimestamp === undefined
     );
     const wanted = numberAt(set, "spec", "replicas") ?? 1;
+    const allowed = Math.min(wanted, this.#podsMax);
     if (set.metadata.deletionTimestamp === undefined) {
-      for (let missing = wanted - pods.length; missing > 0; missing--) this.#addPod(set);
-      for (const pod of surplus(pods, wanted)) this.#deletePod(pod);
-      if (pods.length !== wanted) return; // the Pods' own changes bring us back
+      const missing = Math.min(allowed - pods.length, SLICE_PODS);
+      for (let count = 0; count < missing; count++) this.#addPod(set);
+      for (const pod of surplus(pods, allowed).slice(0, SLICE_PODS)) this.#deletePod(pod);
+      if (pods.length !== allowed) return; // the Pods' own changes bring us back
     }
     const minReadyMs = (numberAt(set, "spec", "minReadySeconds") ?? 0) * 1000;
-    const status = replicaSetStatus(set, pods, { minReadyMs, nowMs });
+    const status = replicaSetStatus(set, pods, { minReadyMs, podsMax: this.#podsMax, nowMs });
     editStored(this.#context, REPLICA_SETS, keyOf(set.metadata), (object) => ({
       ...object,
       status,
     }));
+    if (hasReplicaFailure(status) && !hasReplicaFailure(objectAt(set, "status"))) {
+      const { name, namespace = "" } = set.metadata;
+      const podsMax = this.#podsMax;
+      this.#onPodsMax?.({ namespace, replicaSet: name, replicas: wanted, podsMax });
+    }
     // Pods that are ready become available without a change of theirs.
     if (
       minReadyMs > 0 && numberAt(status, "readyReplicas") !== numberAt(status, "availableReplicas")
@@ -333,19 +388,3 @@ export class Workloads implements ServerController {
 
 /** Stands for the state before a creation. */
 const NO_OWNER = { metadata: {} };
-
-/** Pods beyond `wanted`: those that are not ready first, then the youngest. */
-function surplus(pods: readonly ApiObject[], wanted: number): ApiObject[] {
-  if (pods.length <= wanted) return [];
-  const rank = (pod: ApiObject) =>
-    objectsAt(pod, "status", "conditions").some((each) =>
-        each.type === "Ready" && each.status === "True"
-      )
-      ? 1
-      : 0;
-  return [...pods].sort((a, b) =>
-    rank(a) - rank(b) ||
-    parseTime(b.metadata.creationTimestamp) - parseTime(a.metadata.creationTimestamp) ||
-    (a.metadata.name < b.metadata.name ? -1 : 1)
-  ).slice(0, pods.length - wanted);
-}
