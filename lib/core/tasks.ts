@@ -52,6 +52,8 @@ export async function runTogether(
  * this only for waits that have no source to cancel.
  */
 export async function unlessAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
+  // Before anything is thrown: a rejection that nobody listens for would end the process.
+  promise.catch(() => {});
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

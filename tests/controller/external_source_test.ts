@@ -139,6 +139,29 @@ Deno.test("fromStream() stops at once, also when the stream heeds no signal", as
   strictEqual(isReturned, true);
 });
 
+Deno.test("fromStream() is stopped by a message, and leaves no failure of its stream behind", async () => {
+  const stop = new AbortController();
+  const source = fromStream<string>({
+    name: "last",
+    clock: new SimClock(),
+    random: () => 0,
+    log: recordingLogger().log,
+    open: ({ signal }) => ({
+      [Symbol.asyncIterator]: () => ({
+        next: () =>
+          signal.aborted
+            ? Promise.reject(signal.reason)
+            : Promise.resolve({ done: false, value: "stop" }),
+      }),
+    }),
+    mapper() {
+      stop.abort("told to");
+      return [];
+    },
+  });
+  await rejects(source.run({ add: () => {} }, stop), (error) => error === "told to");
+});
+
 Deno.test("everyInterval() asks for a round of looks now and then, behind what is urgent", async () => {
   let round = 0;
   await using world = start((parts) =>
