@@ -11,7 +11,7 @@
 import { abortScope, type Clock, type Random } from "../core/clock.ts";
 import { assert, DeadlineError, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
-import { latch, runTogether, type Task } from "../core/tasks.ts";
+import { latch, runTogether, type Task, unlessAborted } from "../core/tasks.ts";
 import { UNWIND_MS } from "./limits.ts";
 import { type HealthReport, type Runnable, supervise } from "./runnable.ts";
 
@@ -215,7 +215,8 @@ export class Manager {
     const waits: Record<string, Task> = {};
     for (const part of parts) {
       waits[part.runnable.name] = async (stop) => {
-        await part.runnable.ready?.({ signal: stop });
+        // Who is deaf to the signal must not hold up the stop.
+        await unlessAborted((async () => await part.runnable.ready?.({ signal: stop }))(), stop);
         if (part.state === "starting") part.state = "running";
       };
     }

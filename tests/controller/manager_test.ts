@@ -225,6 +225,17 @@ Deno.test("Manager ends when it is stopped while it starts", async () => {
   deepStrictEqual(world.story, ["+informers", "-informers"]);
 });
 
+Deno.test("Manager ends when it is stopped while a part hangs that is to become ready", async () => {
+  await using world = new World();
+  const ready = () => Promise.withResolvers<void>().promise; // deaf to its signal
+  world.manager.add("caches", { ...world.part("informers"), ready });
+  await world.start();
+  world.stop.abort();
+  await world.clock.settle();
+  deepStrictEqual(world.story, ["+informers", "-informers"]);
+  await world.running;
+});
+
 Deno.test("Manager.health() is plain data of every part, also of one whose report fails", async () => {
   await using world = new World();
   const failing = () => {
