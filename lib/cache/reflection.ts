@@ -305,8 +305,9 @@ export class Reflection<T extends KubeObject> {
     this.#watchStartedMs = clock.monotonicMs();
 
     const seconds = Math.floor(jitter(WATCH_TIMEOUT_SECONDS, 1 / 3, random));
-    // No longer than to the next periodic list.
-    const leftSeconds = Math.ceil((this.#relistAtMs - this.#watchStartedMs) / 1000);
+    // No longer than to the next periodic list; that one is never to be cut short by its own time.
+    const relistAtMs = watch.sendInitialEvents ? Infinity : this.#relistAtMs;
+    const leftSeconds = Math.ceil((relistAtMs - this.#watchStartedMs) / 1000);
     this.#observer.watchStarted?.({ resourceVersion });
     const result = await watchOnce(this.#source, {
       ...watch,

@@ -2,7 +2,15 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { RELIST_MS } from "../../lib/cache/reflector.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
-import { asked, bookmark, ending, listOf, reflecting } from "./scripted_source.ts";
+import {
+  added,
+  asked,
+  bookmark,
+  ending,
+  initialEventsEnd,
+  listOf,
+  reflecting,
+} from "./scripted_source.ts";
 import type { WatchCall } from "../../lib/cache/reflector.ts";
 
 /** A watch that lives as long as it is asked to, with a sign of life a minute. */
@@ -56,4 +64,30 @@ Deno.test("reflect() lists once if periodic lists are off", async () => {
   await using run = reflecting(clock, { watch: () => ending([bookmark(10)]) }, { relistMs: 0 });
   await clock.advance(10 * 60_000);
   strictEqual(run.health.lists, 1);
+});
+
+Deno.test("W13 reflect() gives a periodic list that is streamed the time of any watch", async () => {
+  const clock = new SimClock();
+  const by: string[] = [];
+  await using run = reflecting(clock, {
+    // A server that is as slow as any with many objects, and keeps to the time that it was given.
+    async *stream({ timeoutSeconds, signal }) {
+      const endMs = clock.monotonicMs() + timeoutSeconds * 1000;
+      for (let n = 0; n < 10 && clock.monotonicMs() < endMs; n++) {
+        await clock.sleep(Math.min(1500, endMs - clock.monotonicMs()), { signal });
+        yield added(`o${n}`, 10 + n);
+      }
+      if (clock.monotonicMs() < endMs) yield initialEventsEnd(30);
+      if (clock.monotonicMs() < endMs) await clock.sleep(endMs - clock.monotonicMs(), { signal });
+    },
+    list: () => listOf([], "30"),
+    watch: wholeWatch(clock),
+  }, {
+    initialList: "stream",
+    relistMs: 10 * 60_000,
+    observer: { listed: (list) => void by.push(`${list.reason} ${list.by}`) },
+  });
+  await clock.advance(30 * 60_000);
+  deepStrictEqual(by, ["start stream", "periodic stream", "periodic stream"]);
+  strictEqual(run.store.size, 10);
 });
