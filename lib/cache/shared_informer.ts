@@ -170,6 +170,11 @@ export class SharedInformer<T extends KubeObject> {
     this.#store.addIndexers(indexers);
   }
 
+  /** How often the cache's version went back, since the server was restored. */
+  get timesBack(): number {
+    return this.#store.timesBack;
+  }
+
   /** Waits for the cache to have a version: see {@linkcode Store.reached}. */
   async reached(resourceVersion: string, options: { signal: AbortSignal }): Promise<void> {
     await this.#store.reached(resourceVersion, options);

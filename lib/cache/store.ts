@@ -8,7 +8,13 @@
 
 import { AssertionError, messageOf } from "../core/errors.ts";
 import { type Logger, silentLogger } from "../core/log.ts";
-import { deepFreeze, keyOf, type KubeObject, type ObjectKey } from "../core/objects.ts";
+import {
+  deepFreeze,
+  keyOf,
+  type KubeObject,
+  type ObjectKey,
+  withoutManagedFields,
+} from "../core/objects.ts";
 import { approximateBytes } from "./budget.ts";
 import { type IndexedSlot, Indexer, type Indexers } from "./indexer.ts";
 import { hasReached, StoreWaiters } from "./store_waiters.ts";
@@ -85,7 +91,6 @@ export interface Staged<T> {
   readonly bytes: number;
 }
 
-/** What {@linkcode Store} returns when nothing changed. */
 const NO_CHANGES: readonly never[] = Object.freeze([]);
 
 /**
@@ -100,10 +105,8 @@ const NO_CHANGES: readonly never[] = Object.freeze([]);
  * - Every difference between two states is told once, as {@linkcode StoreChange}s, to the writer. An
  *   object that was deleted and created anew under its name is a deletion and an addition.
  *
- * What it does not promise: to be current. It lags behind the server by what the network and the
- * server take, and behind one's own writes too.
- *
- * It takes over what it is given: objects are frozen in place.
+ * It does not promise to be current: it lags behind the server, and behind one's own writes too. It
+ * takes over what it is given: objects are frozen in place.
  *
  * @example
  * ```ts
@@ -124,6 +127,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
   readonly #log: Logger;
   readonly #waiters = new StoreWaiters();
   #resourceVersion = "";
+  #timesBack = 0;
   #bytes = 0;
   #lists = 0;
   #all: readonly T[] | undefined;
@@ -172,6 +176,11 @@ export class Store<T extends KubeObject> implements Lister<T> {
   /** See {@linkcode Lister.resourceVersion}. */
   get resourceVersion(): string {
     return this.#resourceVersion;
+  }
+
+  /** How often the version went back: versions from before may never be reached. */
+  get timesBack(): number {
+    return this.#timesBack;
   }
 
   /** See {@linkcode Lister.size}. */
@@ -307,6 +316,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
       if (held !== undefined && !mayGoBack && isOlder(next.object, held)) continue;
       this.#put(key, next, { changes, initial: list === 1 });
     }
+    if (mayGoBack && isOlderVersion(resourceVersion, this.#resourceVersion)) this.#timesBack += 1;
     if (mayGoBack) this.#moveTo(resourceVersion);
     else this.advanceTo(resourceVersion);
     return changes;
@@ -387,11 +397,4 @@ export class Store<T extends KubeObject> implements Lister<T> {
     const { kind, metadata } = object;
     this.#log.error(message, { kind, object: keyOf(metadata), ...fields });
   }
-}
-
-/** A copy without them; copied, since deleting a field would turn `metadata` into a slow hash table. */
-function withoutManagedFields<T extends KubeObject>(object: T): T {
-  if (object.metadata.managedFields === undefined) return object;
-  const { managedFields: _dropped, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

@@ -270,7 +270,7 @@ export class CachedResource<T extends KubeObject> {
     const { name, namespace, preconditions, dryRun } = options;
     const key = keyOf({ name, ...(namespace === undefined ? {} : { namespace }) });
     // Before, since a watch may be faster than the answer.
-    const uid = preconditions?.uid ?? this.#cache.lister.find(key)?.metadata.uid;
+    const uid = preconditions?.uid ?? this.#writes.uidOf(key);
     await this.live.delete(options);
     if (!dryRun) this.#writes.deleted(key, uid);
   }

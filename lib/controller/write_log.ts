@@ -30,9 +30,15 @@ const SWEEP_ABOVE = 256;
 
 /** What the cache does not have yet of one object. */
 interface Entry {
-  /** Version that the last write made, or the uid of what was deleted. */
-  readonly waitsFor: { readonly version: string } | { readonly goneUid: string };
+  /** Version that the last write made, if one did; a deletion tells none. */
+  readonly version: string | undefined;
+  /** Whose version that is. */
+  readonly uid: string | undefined;
+  /** What was done to the object of that uid: written, told to go, or seen off for good. */
+  readonly then: "written" | "goes" | "gone";
   readonly writtenAtMs: number;
+  /** How often the cache's versions had gone back then. */
+  readonly timesBack: number | undefined;
 }
 
 /** One's own writes of one kind, for one cache of it. */
@@ -59,24 +65,34 @@ export class WriteLog<T extends KubeObject> {
   }
 
   /**
-   * The server made this of a write. What the cache does not select and does not hold will never
-   * come, so it is not waited for.
+   * The server made this of a write. What the cache does not select and neither holds nor is about to
+   * hold will never come, so it is not waited for.
    */
   wrote(object: T): void {
     const key = keyOf(object.metadata);
-    if (this.#cache.has(object) === false && this.#cache.lister.find(key) === undefined) return;
-    this.#add(key, { version: object.metadata.resourceVersion });
+    if (this.#cache.has(object) === false && this.uidOf(key) === undefined) return;
+    const { resourceVersion: version, uid } = object.metadata;
+    this.#add(key, { version, uid, then: isOver(object) ? "gone" : "written" });
   }
 
   /** A subresource of the object was written, and this was its version afterwards. */
   wrotePart(key: ObjectKey, version: string): void {
-    if (this.#cache.lister.find(key) !== undefined) this.#add(key, { version });
+    const uid = this.uidOf(key);
+    if (uid !== undefined) this.#add(key, { version, uid, then: "written" });
   }
 
-  /** The server was told to delete the object, which had this uid if it is known. */
+  /**
+   * The server was told to delete the object, which had this uid if it is known. What was written
+   * before still counts: a cache that has not heard of the object yet will, and must not show it then.
+   */
   deleted(key: ObjectKey, uid: string | undefined): void {
-    const goneUid = uid ?? this.#cache.lister.find(key)?.metadata.uid;
-    if (goneUid !== undefined) this.#add(key, { goneUid });
+    const { version } = this.#pending(key) ?? {};
+    if (uid !== undefined) this.#add(key, { version, uid, then: "goes" });
+  }
+
+  /** Uid of the object as own writes left it, or else as the cache has it. */
+  uidOf(key: ObjectKey): string | undefined {
+    return this.#pending(key)?.uid ?? this.#cache.lister.find(key)?.metadata.uid;
   }
 
   /**
@@ -109,6 +125,8 @@ export class WriteLog<T extends KubeObject> {
     if (isIn(informer, key, entry)) return;
     const action = `waiting for ${this.#cache.name} to have our own write of ${key}`;
     const leftMs = entry.writtenAtMs + this.#lagMaxMs - this.#clock.monotonicMs();
+    // A version from before the server was restored may not come again for hours: the write is lost.
+    if (leftMs <= 0 && informer.timesBack !== entry.timesBack) return;
     if (leftMs <= 0) throw new DeadlineError(action, this.#lagMaxMs);
     const limit = { action, limitMs: leftMs, clock: this.#clock, signal };
     await withDeadline(
@@ -117,8 +135,16 @@ export class WriteLog<T extends KubeObject> {
     );
   }
 
-  #add(key: ObjectKey, waitsFor: Entry["waitsFor"]): void {
-    this.#entries.set(key, { waitsFor, writtenAtMs: this.#clock.monotonicMs() });
+  /** What the cache lacks of the object's last write. */
+  #pending(key: ObjectKey): Entry | undefined {
+    const entry = this.#entries.get(key);
+    const informer = this.#cache.informerOf(splitKey(key).namespace);
+    return entry && informer && !isIn(informer, key, entry) ? entry : undefined;
+  }
+
+  #add(key: ObjectKey, write: Pick<Entry, "version" | "uid" | "then">): void {
+    const timesBack = this.#cache.informerOf(splitKey(key).namespace)?.timesBack;
+    this.#entries.set(key, { ...write, writtenAtMs: this.#clock.monotonicMs(), timesBack });
     if (this.#entries.size <= this.#sweepAbove) return;
     for (const [key, entry] of this.#entries) {
       const informer = this.#cache.informerOf(splitKey(key).namespace);
@@ -132,10 +158,22 @@ export class WriteLog<T extends KubeObject> {
 function isIn<T extends KubeObject>(
   { lister }: SharedInformer<T>,
   key: ObjectKey,
-  { waitsFor }: Entry,
+  { version, uid, then }: Entry,
 ): boolean {
-  if ("version" in waitsFor) return hasReached(lister.resourceVersion, waitsFor.version);
+  if (version !== undefined && !hasReached(lister.resourceVersion, version)) return false;
+  if (then === "written") return true;
   const held = lister.find(key);
+  if (held?.metadata.uid !== uid) return true;
   // With finalizers it stays for a while, and says so.
-  return held?.metadata.uid !== waitsFor.goneUid || held.metadata.deletionTimestamp !== undefined;
+  return then === "goes" && held?.metadata.deletionTimestamp !== undefined;
+}
+
+/**
+ * True if the write was the object's last: it took the last finalizer off what was to be deleted. The
+ * server then answers with a version from before the end, which the cache may have long since.
+ */
+function isOver({ metadata }: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
+  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 &&
+    finalizers.length === 0;
 }

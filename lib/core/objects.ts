@@ -221,3 +221,13 @@ export function deepFreeze<T>(value: T): T {
   for (const part of Object.values(value)) deepFreeze(part);
   return value;
 }
+
+/**
+ * The object without `metadata.managedFields`: itself if it has none, else a copy, since deleting the
+ * field would turn `metadata` into a slow hash table.
+ */
+export function withoutManagedFields<T extends KubeObject>(object: T): T {
+  if (object.metadata.managedFields === undefined) return object;
+  const { managedFields: _dropped, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
