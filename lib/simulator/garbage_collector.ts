@@ -180,7 +180,10 @@ export class GarbageCollector implements ServerController {
       }));
   }
 
-  /** Looks again at an owner, in the dependent's namespace, that may have waited for it. */
+  /**
+   * Looks again at an owner, in the dependent's namespace, that may have waited for it. The others
+   * are not looked at: each of many dependents that go comes here.
+   */
   #recheck(owner: OwnerReference, namespace: string | undefined): void {
     const { storage, registry } = this.#context;
     const { group, version } = parseApiVersion(owner.apiVersion);
@@ -188,8 +191,12 @@ export class GarbageCollector implements ServerController {
     if (type === undefined) return;
     const key = type.isNamespaced ? `${namespace}/${owner.name}` : owner.name;
     const found = storage.find(type.table, key);
-    if (found === undefined || found.metadata.uid !== owner.uid || !isWaiting(found)) return;
-    this.#progress({ table: type.table, key });
+    if (found === undefined || found.metadata.uid !== owner.uid) return;
+    const { deletionTimestamp, finalizers = [] } = found.metadata;
+    if (deletionTimestamp === undefined || !finalizers.includes(FOREGROUND_FINALIZER)) return;
+    if (!this.#isBlocked(owner.uid)) {
+      this.#removeFinalizer({ table: type.table, key }, FOREGROUND_FINALIZER);
+    }
   }
 
   /** Takes a waiting deletion one step further. */
@@ -203,8 +210,15 @@ export class GarbageCollector implements ServerController {
       return;
     }
     for (const dependent of this.#dependentsOf(uid)) this.#check(dependent);
-    const isBlocked = this.#dependentsOf(uid).some((dependent) => this.#blocks(dependent, uid));
-    if (!isBlocked) this.#removeFinalizer(place, FOREGROUND_FINALIZER);
+    if (!this.#isBlocked(uid)) this.#removeFinalizer(place, FOREGROUND_FINALIZER);
+  }
+
+  /** True if a dependent is left before which this owner may not go. */
+  #isBlocked(uid: string): boolean {
+    for (const dependent of this.#dependents.get(uid)?.values() ?? []) {
+      if (this.#blocks(dependent, uid)) return true;
+    }
+    return false;
   }
 
   /** True if the owner may not go before the object at `place`. */

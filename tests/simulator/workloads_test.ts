@@ -136,6 +136,25 @@ Deno.test("Workloads write in proportion to their Pods", async () => {
   ok(count <= 2000 * 2.2, `${count} writes`);
 });
 
+Deno.test("Workloads go with a Deployment that is deleted in the foreground, the Pods first", async () => {
+  await using stage = new Stage({ readyAfterMs: 100 });
+  await stage.send("POST", DEPLOYMENTS, deployment(1500));
+  await stage.clock.advance(5000);
+  strictEqual(stage.pods, 1500);
+  const { storage } = stage.server;
+  let reads = 0;
+  const find = storage.find.bind(storage);
+  storage.find = (table, key) => {
+    reads++;
+    return find(table, key);
+  };
+  await stage.send("DELETE", `${DEPLOYMENTS}/d`, { propagationPolicy: "Foreground" });
+  strictEqual(storage.size("apps/deployments"), 1);
+  await stage.clock.advance(5000);
+  deepStrictEqual([stage.pods, storage.size("apps/deployments")], [0, 0]);
+  ok(reads < 1500 * 50, `${reads} reads`);
+});
+
 Deno.test("Workloads leave the event loop its turns on a real clock", async () => {
   const { signal } = new AbortController();
   await using server = new ApiServer({
