@@ -159,13 +159,21 @@ export function userPartsOf(
 /**
  * Whom requests act as; `undefined` if they act as the user itself.
  *
- * @throws {ConfigError} If there are groups, a uid or extras but no user to act as.
+ * @throws {ConfigError} If there are groups, a uid or extras but no user to act as, or what no header
+ *   can carry.
  */
 export function impersonationOf(
   { name, value }: Named<KubeconfigUser>,
 ): Impersonation | undefined {
   const { as, asUid, asGroups = [], asUserExtra = {} } = value;
   if (as !== undefined) {
+    const texts = [as, asUid ?? "", ...asGroups, ...Object.values(asUserExtra).flat()];
+    if (texts.some((text) => LINE_ENDS.test(text))) {
+      throw new ConfigError(
+        `Cannot use user "${name}": as, as-uid, as-groups or as-user-extra has a line break or a NUL ` +
+          "in it; write it anew",
+      );
+    }
     return {
       user: as,
       ...(asUid !== undefined && { uid: asUid }),
@@ -181,6 +189,9 @@ export function impersonationOf(
       "set as to the user to act as",
   );
 }
+
+/** What would end a header, or its request. */
+const LINE_ENDS = /[\0\r\n]/;
 
 /** What an exec plugin may learn of the cluster at `server`; its CA comes with the credentials. */
 export function execClusterInfoOf(

@@ -12,6 +12,7 @@
 
 import { type Clock, withDeadline } from "../core/clock.ts";
 import { ConfigError, DeadlineError, messageOf } from "../core/errors.ts";
+import { REDACTED, Redactor } from "../core/redact.ts";
 import { parseTime } from "../core/timestamps.ts";
 import type { KubeconfigExec } from "./kubeconfig_types.ts";
 import { checkKeyPair } from "./pem.ts";
@@ -60,10 +61,12 @@ export interface ExecAnswer {
 export const EXEC_PLUGIN_TIMEOUT_MS = 60_000;
 /** The same if a person may have to log in, e.g. in a browser. */
 export const EXEC_PLUGIN_INTERACTIVE_TIMEOUT_MS = 300_000;
-/** Largest answer, in bytes. A token and a certificate chain take a few kilobytes. */
-const ANSWER_MAX_BYTES = 1024 * 1024;
+/** Largest answer, in characters. A token and a certificate chain take a few kilobytes. */
+const ANSWER_MAX_CHARS = 1024 * 1024;
 /** How much of the end of standard error goes into a message, in characters. */
 const STDERR_MAX_CHARS = 1024;
+/** How much of it is kept, in characters: a secret that is cut at its start is not shown then. */
+const STDERR_KEPT_CHARS = 64 * 1024;
 /** Time between asking a plugin that is too late to end and ending it, in milliseconds. */
 const TERMINATION_GRACE_MS = 1000;
 
@@ -174,6 +177,10 @@ export function parseExecCredential(stdout: string, plugin: ExecPlugin): ExecAns
   if (token === undefined && certificatePem === undefined) {
     throw failure(plugin, "its answer holds neither a token nor a client certificate");
   }
+  // Checked here: what makes the header of a request would quote it.
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+    throw failure(plugin, "its token holds a space, a line break or another odd character");
+  }
   const expiresAtMs = expiration === undefined ? undefined : expiryOf(expiration, plugin);
   if (certificatePem === undefined || keyPem === undefined) {
     return { ...(token && { token }), ...(expiresAtMs !== undefined && { expiresAtMs }) };
@@ -221,13 +228,15 @@ async function outputOf(
   try {
     const [status, stdout, stderr] = await Promise.all([
       child.status,
-      readers[0] && contentOf(readers[0]),
-      readers[1] && contentOf(readers[1]),
+      readers[0] && contentOf(readers[0], { kept: "start", charsMax: ANSWER_MAX_CHARS }),
+      readers[1] && contentOf(readers[1], { kept: "end", charsMax: STDERR_KEPT_CHARS }),
     ]);
     signal.throwIfAborted();
-    if (stdout === undefined) throw failure(plugin, `it printed over ${ANSWER_MAX_BYTES} bytes`);
-    if (!status.success) throw failure(plugin, exitOf(status) + quoted(stderr ?? ""));
-    return stdout;
+    if (!status.success) throw failure(plugin, exitOf(status) + quoted(stderr?.text ?? ""));
+    if (stdout?.isWhole !== true) {
+      throw failure(plugin, `it printed over ${ANSWER_MAX_CHARS} characters`);
+    }
+    return stdout.text;
   } finally {
     signal.removeEventListener("abort", onAbort);
     await stopped;
@@ -284,18 +293,21 @@ async function terminate(child: Deno.ChildProcess, clock: Clock): Promise<void> 
   await status;
 }
 
-/** All text of a pipe; `undefined` if it is over the limit, after which the rest is thrown away. */
+/** The text of a pipe: of one that gives more than `charsMax`, its start or its end. */
 async function contentOf(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-): Promise<string | undefined> {
+  { kept, charsMax }: { kept: "start" | "end"; charsMax: number },
+): Promise<{ text: string; isWhole: boolean }> {
   const decoder = new TextDecoder();
   let text = "";
-  let bytes = 0;
+  let isWhole = true;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return bytes > ANSWER_MAX_BYTES ? undefined : text + decoder.decode();
-    bytes += value.length;
-    if (bytes <= ANSWER_MAX_BYTES) text += decoder.decode(value, { stream: true });
+    if (done) return { text: text + decoder.decode(), isWhole };
+    if (isWhole || kept === "end") text += decoder.decode(value, { stream: true });
+    if (text.length <= charsMax) continue;
+    isWhole = false;
+    text = kept === "start" ? text.slice(0, charsMax) : text.slice(-charsMax);
   }
 }
 
@@ -303,12 +315,24 @@ function exitOf(status: Deno.CommandStatus): string {
   return status.signal ? `it was ended by ${status.signal}` : `it exited with ${status.code}`;
 }
 
-/** The end of standard error on one line, without what looks like a credential. */
+/**
+ * The end of standard error on one line, without what looks like a credential. Blocks of PEM go
+ * first, as a whole: of a block that is cut, nothing tells what its lines are.
+ */
 function quoted(stderr: string): string {
-  const text = stderr.replaceAll(/[\s\p{Cc}]+/gu, " ").trim()
-    .replaceAll(/[\w+=.~-]{40,}/g, "[redacted]").slice(-STDERR_MAX_CHARS);
+  const lines = stderr.replaceAll(PEM_BLOCK, REDACTED).replaceAll(/[\s\p{Cc}]+/gu, " ").trim()
+    .replaceAll(BASE64, REDACTED).replaceAll(LONG_WORD, REDACTED);
+  // Twice as much as is shown: the cut may go through what the redactor would know whole.
+  const text = new Redactor().text(lines.slice(-2 * STDERR_MAX_CHARS)).slice(-STDERR_MAX_CHARS);
   return text && ` and said: ${text}`;
 }
+
+const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----[^]*?(?:-----END [A-Z0-9 ]+-----|$)/g;
+/** Keys, which may have slashes in them. Paths are to be read: few have all three kinds of letters. */
+const BASE64 =
+  /(?<![A-Za-z0-9+/])(?=[A-Za-z+/]*\d)(?=[a-z\d+/]*[A-Z])(?=[A-Z\d+/]*[a-z])[A-Za-z\d+/]{40,}=*/g;
+/** Tokens. */
+const LONG_WORD = /[\w+=.~-]{40,}/g;
 
 function failure(plugin: ExecPlugin, fault: string, cause?: unknown): ConfigError {
   const { user, exec } = plugin;

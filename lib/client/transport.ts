@@ -331,10 +331,15 @@ export function identityHeaders(
     headers.push(["impersonate-group", utf8Bytes(group)]);
   }
   for (const [key, values] of Object.entries(impersonate.extra ?? {})) {
-    const name = `impersonate-extra-${encodeURIComponent(key).toLowerCase()}`;
+    const name = `impersonate-extra-${headerNamePart(key)}`;
     for (const value of values) headers.push([name, utf8Bytes(value)]);
   }
   return headers;
+}
+
+/** `text` as a part of a header's name: escaped as in a URL, and the two that only a URL may have. */
+function headerNamePart(text: string): string {
+  return encodeURIComponent(text).replaceAll("(", "%28").replaceAll(")", "%29").toLowerCase();
 }
 
 /** `text` as a header carries it: a character for each byte of its UTF-8, as kubectl sends it. */

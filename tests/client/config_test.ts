@@ -309,3 +309,26 @@ Deno.test("K6 config: the environment's proxy counts only without proxy-url, and
   const excepted = await load({ kubeconfig: plain, variables: { ...variables, NO_PROXY: "a" } });
   strictEqual(excepted.connection.proxyUrl, undefined);
 });
+
+Deno.test("loadConfig() refuses to act as what no header can carry", async () => {
+  await using folder = await testFolder();
+  const odd = "a\r\nx-evil: 1";
+  for (
+    const fields of [
+      { as: odd },
+      { as: "a", "as-uid": odd },
+      { as: "a", "as-groups": ["g", odd] },
+      { as: "a", "as-user-extra": { k: ["v\0"] } },
+    ]
+  ) {
+    const kubeconfig = await folder.write(
+      "config",
+      kubeconfigOf({ cluster: { server: "https://a" }, user: { token: "t", ...fields } }),
+    );
+    strictEqual(
+      await configErrorOf(load({ kubeconfig })),
+      'Cannot use user "u": as, as-uid, as-groups or as-user-extra has a line break or a NUL in it; ' +
+        "write it anew",
+    );
+  }
+});

@@ -105,6 +105,59 @@ Deno.test("K10 exec: a failure tells standard error and the install hint, never 
   match(await configErrorOf(run(gone)), /"\/nowhere\/cred": its command was not found; get it$/);
 });
 
+Deno.test("K10 exec: a failure tells no key of standard error, whole or cut, and leaves paths", async () => {
+  const noise = Uint8Array.from({ length: 900 }, (_, at) => (at * at * 7 + at * 31) % 256)
+    .toBase64();
+  const body = noise.replaceAll(/(.{64})/g, "$1\n");
+  const keyPem = `-----BEGIN RSA PRIVATE KEY-----\n${body}\n-----END RSA PRIVATE KEY-----\n`;
+  const json = JSON.stringify({ token: "hunter2", clientKeyData: keyPem });
+  const awsKey = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+  const path = "/opt/google-cloud-sdk/bin/gke-gcloud-auth-plugin";
+  for (
+    const [shown, secrets] of [
+      [keyPem, keyPem.split("\n").filter((line) => !line.startsWith("-----") && line !== "")],
+      [keyPem.repeat(2).slice(0, -100), keyPem.split("\n").slice(1, -4)],
+      [json, ["hunter2", ...keyPem.split("\n").slice(1, -2)]],
+      [`secret ${awsKey}`, [awsKey, "K7MDENG"]],
+    ] as const
+  ) {
+    const plugin = scriptOf(`printf '%s' "$SAID" >&2; echo " see ${path}" >&2; exit 1`, {
+      env: [{ name: "SAID", value: shown }],
+    });
+    const message = await configErrorOf(run(plugin));
+    for (const secret of secrets) {
+      for (const part of secret.split("/").filter(({ length }) => length > 5)) {
+        strictEqual(message.includes(part), false, `${message} has ${part}`);
+      }
+    }
+    if (shown.startsWith("secret")) match(message, new RegExp(` see ${path};`));
+  }
+});
+
+Deno.test("K10 exec: a plugin that floods standard error, and ends by a signal, still tells the end", async () => {
+  const flood = "head -c 3000000 /dev/zero | tr '\\0' ' ' >&2; echo no session >&2";
+  match(
+    await configErrorOf(run(scriptOf(`${flood}; exit 137`))),
+    /exited with 137 and said: .*no session;/,
+  );
+  match(
+    await configErrorOf(run(scriptOf(`${flood}; kill -9 $$`))),
+    /ended by SIGKILL and said: .*no session;/,
+  );
+  const long = scriptOf("head -c 3000000 /dev/zero | tr '\\0' ' '");
+  match(await configErrorOf(run(long)), /it printed over 1048576 characters;/);
+});
+
+Deno.test("K10 exec: a token that no header can carry is refused, and not told", async () => {
+  for (const token of ["SECRET-abc\nx-evil: 1", "SECRET-abc\0", "SECRET-abc\u4711", " SECRET"]) {
+    const message = await configErrorOf(
+      (async () => await Promise.resolve(parseExecCredential(answerOf({ token }), pluginOf({}))))(),
+    );
+    match(message, /: its token holds a space, a line break or another odd character; run the/);
+    doesNotMatch(message, /SECRET/);
+  }
+});
+
 Deno.test("K10 exec: interactive is what the mode and the terminal allow", () => {
   const cases: [mode: string | undefined, version: string, terminal: boolean, told: boolean][] = [
     ["Never", "v1", true, false],

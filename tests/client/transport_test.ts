@@ -28,7 +28,7 @@ Deno.test("FetchTransport sends token, basic authentication and impersonation", 
     user: "eve",
     uid: "7",
     groups: ["dev", "ops"],
-    extra: { "example.com/Scope": ["a", "b"] },
+    extra: { "example.com/Scope": ["a", "b"], "a key (of '1')!*~": ["c"] },
   };
   const token = transportTo(server.url, sourceOf({ token: "t1" }), { impersonate });
   using _token = token.transport;
@@ -48,6 +48,7 @@ Deno.test("FetchTransport sends token, basic authentication and impersonation", 
       "impersonate-group: ops",
       "impersonate-extra-example.com%2fscope: a",
       "impersonate-extra-example.com%2fscope: b",
+      "impersonate-extra-a%20key%20%28of%20'1'%29!*~: c",
     ]
   ) ok(lines.includes(line), `${line} in ${lines.join("; ")}`);
 
