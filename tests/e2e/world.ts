@@ -126,10 +126,11 @@ export class World implements AsyncDisposable {
     this.#kubelets.push(Kubelet.start({ server, caPem, token, namespaces: [namespace] }));
   }
 
-  /** A file with `text` in the control plane's folder; returns its path. */
+  /** A read-only file with `text` in the control plane's folder; returns its path. */
   async file(text: string): Promise<string> {
     const path = await Deno.makeTempFile({ dir: this.plane.dir });
-    await Deno.writeTextFile(path, text, { mode: 0o600 });
+    await Deno.writeTextFile(path, text);
+    await Deno.chmod(path, 0o400);
     return path;
   }
 
