@@ -39,7 +39,7 @@ interface Pool {
 }
 
 /** Statuses whose answer has no body; `Response` refuses one. */
-const BODILESS = new Set([101, 103, 204, 205, 304]);
+const BODILESS = new Set([204, 205, 304]);
 
 /** A {@linkcode Transport} that verifies nothing. Dispose of it at the end. */
 export class InsecureTransport implements Disposable {
@@ -120,16 +120,26 @@ export class InsecureTransport implements Disposable {
     });
     const abort = () => request.destroy(asError(signal.reason));
     signal.addEventListener("abort", abort, { once: true });
-    request.on("response", (message) => {
-      resolve(responseOf(message, {
-        signal,
-        whenEnded: () => signal.removeEventListener("abort", abort),
-      }));
-    });
-    request.on("error", (error) => {
-      signal.removeEventListener("abort", abort);
+    const whenEnded = () => signal.removeEventListener("abort", abort);
+    const fail = (error: Error) => {
+      whenEnded();
       reject(signal.aborted ? signal.reason : this.#failureOf(error));
+    };
+    request.on("response", (message) => {
+      try {
+        resolve(responseOf(message, { signal, whenEnded }));
+      } catch (error) {
+        // Thrown from here it would end the process: a status that no `Response` can have.
+        message.destroy();
+        fail(error instanceof Error ? error : new Error(String(error)));
+      }
     });
+    // Unheard, the request would wait for its answer for ever.
+    request.on("upgrade", (_message, socket) => {
+      socket.destroy();
+      fail(new Error("The server answered with another protocol, which nobody asked for"));
+    });
+    request.on("error", fail);
     request.end(init.body);
     return promise;
   }

@@ -115,3 +115,22 @@ Deno.test("K7 InsecureTransport tells a connection that breaks off from one that
   const response = await transport.send(server.url, GET);
   await rejects(response.text());
 });
+
+Deno.test("K7 InsecureTransport fails the request, and no more, when an answer has an odd status", async () => {
+  const heads = [
+    "HTTP/1.1 999 Odd\r\ncontent-length: 2\r\n\r\nhi",
+    "HTTP/1.1 099 Odd\r\ncontent-length: 2\r\n\r\nhi",
+    "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: odd\r\n\r\nhi",
+    "odd\r\n\r\n",
+  ];
+  await using server = await startTlsServer(PKI, ({ url, socket }, response) => {
+    const head = heads[Number(url.slice(1))];
+    if (head === undefined) response.end("{}");
+    else socket.write(head);
+  });
+  using transport = transportTo(server.url);
+  for (const at of heads.keys()) {
+    await rejects(transport.send(`${server.url}/${at}`, GET), ConnectionError, heads[at]);
+  }
+  strictEqual(await (await transport.send(`${server.url}/${heads.length}`, GET)).text(), "{}");
+});
