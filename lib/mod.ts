@@ -3,7 +3,8 @@
  * and controllers that reconcile, and an event recorder.
  *
  * Each layer is a module of its own as well: `@foo-operator/lib/core`, `/client`, `/cache`,
- * `/controller`, `/services`; this one has what they have, and `/simulator` stays apart.
+ * `/controller`, `/services`; this one has what they have. Two stay apart: `/simulator`, and `/log`,
+ * a log that writes.
  *
  * Each part works alone; together they go like this. A {@linkcode Client} talks to the API server
  * that {@linkcode loadConfig} found. A {@linkcode SharedInformer} follows one kind and keeps its

@@ -11,6 +11,8 @@
  *   {@linkcode ConnectionError} says that none came, {@linkcode DeadlineError} that it took too
  *   long, {@linkcode ConfigError} that someone must change the configuration.
  *
+ * {@linkcode Logger} is what every layer takes; `@foo-operator/lib/log` makes one that writes.
+ *
  * @module
  */
 

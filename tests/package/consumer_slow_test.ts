@@ -9,6 +9,7 @@ import { deepStrictEqual, match, ok } from "node:assert/strict";
 import { dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import configuration from "../../deno.json" with { type: "json" };
+import { CONTROLLERS_GUIDE, documentedSettings } from "../support/guide.ts";
 import { ROOT, sourcePaths } from "../support/sources.ts";
 
 const CONSUMER = "tests/package/consumer";
@@ -75,16 +76,17 @@ async function project(files: readonly string[]): Promise<AsyncDisposable & { fo
     await Deno.copyFile(`${ROOT}${file}`, `${root}/library/${file}`);
   }
   await Deno.mkdir(folder);
-  const { name, version } = configuration;
+  // As the guide has it, but for the folder's name.
   const settings = {
+    ...documentedSettings(CONTROLLERS_GUIDE),
     links: ["../library"],
-    imports: { [name]: `jsr:${name}@^${version}` },
     compilerOptions: STRICT,
   };
   await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify(settings, undefined, 2));
   for (const path of sourcePaths(CONSUMER)) {
     await Deno.copyFile(`${ROOT}${path}`, `${folder}${path.slice(CONSUMER.length)}`);
   }
+  await Deno.copyFile(`${ROOT}docs/guides/greeter/main.ts`, `${folder}/main.ts`);
   await Deno.writeTextFile(`${folder}/ten_lines.ts`, await documentedTest());
   return { folder, [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }) };
 }
