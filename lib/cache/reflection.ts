@@ -149,7 +149,6 @@ export class Reflection<T extends KubeObject> {
         (limited) => this.#read(resourceVersion, limited),
         { action: `listing ${name}`, limitMs: LIST_LIMIT_MS, clock, signal },
       );
-      if (list.resourceVersion === "") throw new ProtocolError("The list has no resourceVersion");
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof AssertionError) throw error;
@@ -227,6 +226,10 @@ export class Reflection<T extends KubeObject> {
     { by, startedMs }: { by: ListedReport["by"]; startedMs: number },
   ): ProtocolError | undefined {
     const { clock, random, relistMs = RELIST_MS } = this.#options;
+    if (result.resourceVersion === "") {
+      this.#next = { type: "list", reason, resourceVersion, inPages: true };
+      return new ProtocolError("The list has no resourceVersion");
+    }
     this.#unservedSinceMs = undefined;
     this.#observer.signOfLife?.();
 
@@ -234,7 +237,8 @@ export class Reflection<T extends KubeObject> {
     if (goesBack && resourceVersion !== "") {
       // Not what we asked for. Only the latest state can tell a lagging server from a restored one.
       this.#next = { type: "list", reason: "behind", resourceVersion: "" };
-      return new ProtocolError(listIsBehind(result, this.#store));
+      const versions = `${result.resourceVersion}, older than ${this.#store.resourceVersion}`;
+      return new ProtocolError(`The list has version ${versions} asked for`);
     }
     if (goesBack) {
       this.#options.log.warn("Versions on the server went back; taking its state as it is", {
@@ -380,13 +384,6 @@ export class Reflection<T extends KubeObject> {
     this.#observer.failed?.({ verb, error, retryInMs });
     return retryInMs;
   }
-}
-
-function listIsBehind(
-  list: { readonly resourceVersion: string },
-  store: { readonly resourceVersion: string },
-): string {
-  return `The list has version ${list.resourceVersion}, older than ${store.resourceVersion} asked for`;
 }
 
 const UNFINISHED_STREAM = "The watch ended before the initial state was whole";

@@ -209,3 +209,34 @@ Deno.test("W12 reflect() tells objects as deleted whose resource is gone, stream
   await clock.advance(31_000);
   strictEqual(run.store.size, 1);
 });
+
+Deno.test("W13 reflect() takes no streamed list whose end has no version, and lists in pages", async () => {
+  const clock = new SimClock();
+  const end = { type: "BOOKMARK", resourceVersion: "", initialEventsEnd: true } as const;
+  await using run = reflecting(clock, {
+    list: () => listOf([["a", 9]], "10"),
+    stream: (call) => open(clock, call, [added("a", 9), end]),
+  }, STREAM);
+  await clock.advance(5000);
+  deepStrictEqual(asked(run.calls), ["stream:", "list:", "watch:10"]);
+  deepStrictEqual(run.changes, ["added a@9"]);
+});
+
+Deno.test("reflect() takes the first end of a streamed list for its end, and what follows for news", async () => {
+  const clock = new SimClock();
+  await using run = reflecting(clock, {
+    stream: (call) =>
+      open(clock, call, [
+        bookmark(3),
+        added("a", 9),
+        added("a", 9),
+        added("b", 10),
+        initialEventsEnd(10),
+        initialEventsEnd(12),
+        added("c", 11),
+      ]),
+  }, STREAM);
+  await clock.settle();
+  deepStrictEqual(run.changes, ["added a@9", "added b@10", "added c@11"]);
+  strictEqual(run.store.resourceVersion, "12");
+});
