@@ -49,7 +49,10 @@ export interface EnsureChildOptions<T extends KubeObject> extends ChildOptions<T
 
 /** What {@linkcode ensureChild} found or did. */
 export interface EnsuredChild<T> {
-  /** `waits`: it, or its owner, is being deleted; its end will be told. */
+  /**
+   * `waits`: it, or its owner, is being deleted; its end will be told. `unchanged` is also what the
+   * server made no new version of: a value that it stores in other words, as `1` for `1000m`.
+   */
   readonly type: "created" | "adopted" | "changed" | "unchanged" | "waits";
   /** The child as the server, or the cache if nothing was written, has it. */
   readonly child: T;
@@ -132,7 +135,9 @@ async function keep<T extends KubeObject>(
     case "owned": {
       const difference = missingIn(found, withoutIdentity(wanted));
       if (difference === undefined) return { type: "unchanged", child: found };
-      return { type: "changed", child: await change(options, found, difference) };
+      const child = await change(options, found, difference);
+      const isSame = child.metadata.resourceVersion === found.metadata.resourceVersion;
+      return { type: isSame ? "unchanged" : "changed", child };
     }
     case "adopt": {
       if (adopt === undefined) throw new AlreadyOwnedError(`"${found.metadata.name}"`, undefined);
