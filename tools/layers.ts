@@ -45,6 +45,7 @@ export interface PackageDoor {
 export const PACKAGE_DOORS: readonly PackageDoor[] = [
   { name: /^@kubernetes\/client-node$/, where: /^lib\/client\//, lazy: true },
   { name: /^@logtape\/logtape$/, where: /^lib\/core\/log_sink\.ts$/ },
+  { name: /^@std\/async\/abortable$/, where: /^lib\/core\/tasks\.ts$/ },
   { name: /^@std\/fmt\/colors$/, where: /^lib\/core\/log_sink\.ts$/ },
   { name: /^@std\/yaml$/, where: /^lib\/core\/yaml\.ts$/ },
   { name: /^@std\/(cli\/parse-args|text\/levenshtein-distance)$/, where: /^lib\/cli\/flags\.ts$/ },

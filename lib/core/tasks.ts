@@ -4,6 +4,8 @@
  * @module
  */
 
+// @ts-types="./std_async.d.ts"
+import { abortable } from "@std/async/abortable";
 import { abortScope } from "./clock.ts";
 
 /** Work that ends when its signal aborts. */
@@ -51,18 +53,8 @@ export async function runTogether(
  * Waits for `promise`, but no longer than `signal` lives. The promise itself is not cancelled: use
  * this only for waits that have no source to cancel.
  */
-export async function unlessAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
-  // Before anything is thrown: a rejection that nobody listens for would end the process.
-  promise.catch(() => {});
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
+export function unlessAborted<R>(promise: Promise<R>, signal: AbortSignal): Promise<R> {
+  return abortable(promise, signal);
 }
 
 /** An event that happens once and can be waited for; see {@linkcode latch}. */
