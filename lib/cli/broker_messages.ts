@@ -12,6 +12,7 @@
 import type { Credential } from "../client/connection.ts";
 import type { LogFormat } from "../core/log_sink.ts";
 import type { LogLevel } from "../core/log.ts";
+import { oneLine } from "../core/one_line.ts";
 import type { OperatorSettings } from "../foo/operator.ts";
 
 /** How the operator logs; its lines come back as {@linkcode FromWorker} messages. */
@@ -131,11 +132,20 @@ function isText(value: unknown): boolean {
   return typeof value === "string" && value.length <= TEXT_MAX_CHARS;
 }
 
-/** One line: a second one in it could pass for a record of the main thread. */
+/**
+ * One line, as `log_sink.ts` writes them: a second one in it, or what drives a terminal, could pass
+ * for a record of the main thread, or wipe one out.
+ */
 function isLine(value: unknown): boolean {
-  return typeof value === "string" && value.length <= TEXT_MAX_CHARS &&
-    value.indexOf("\n") === value.length - 1 && value.length > 0;
+  if (typeof value !== "string" || value.length > TEXT_MAX_CHARS || !value.endsWith("\n")) {
+    return false;
+  }
+  const text = value.slice(0, -1).replaceAll(COLOR, "");
+  return oneLine(text) === text;
 }
+
+// deno-lint-ignore no-control-regex -- the one kind of control that a line may have
+const COLOR = /\x1b\[[\d;]*m/g;
 
 function isFailure(value: unknown): boolean {
   return isRecord(value) && fits(value, {

@@ -1,9 +1,10 @@
 import { strictEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { type FromWorker, readFromWorker, TEXT_MAX_CHARS } from "../../lib/cli/broker_messages.ts";
+import { oneLine } from "../../lib/core/one_line.ts";
 
 const count = fc.nat();
-const line = fc.string().filter((text) => !text.includes("\n")).map((text) => `${text}\n`);
+const line = fc.string().map((text) => `\x1b[1;31m${oneLine(text)}\x1b[0m\n`);
 const failure = fc.record(
   { message: fc.string(), isConfig: fc.boolean(), stack: fc.string() },
   { requiredKeys: ["message", "isConfig"] },
@@ -62,6 +63,10 @@ Deno.test("readFromWorker() refuses all else", () => {
     { type: "log", line: "no end" },
     { type: "log", line: "two\nlines\n" },
     { type: "log", line: "" },
+    { type: "log", line: "wiped\x1b[2K\rlevel=info forged\n" },
+    { type: "log", line: "\x1b]0;title\x07\n" },
+    { type: "log", line: "two\u2028lines\n" },
+    { type: "log", line: "\x9b2J\n" },
     { type: "log", line: `${"x".repeat(TEXT_MAX_CHARS)}\n` },
     { type: "log", line: ["a\n"] },
     { type: "ended", failure: "x" },
