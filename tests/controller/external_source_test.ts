@@ -1,4 +1,4 @@
-import { deepStrictEqual, rejects, strictEqual, throws } from "node:assert/strict";
+import { deepStrictEqual, ok, rejects, strictEqual, throws } from "node:assert/strict";
 import {
   everyInterval,
   type ExternalSource,
@@ -160,6 +160,28 @@ Deno.test("fromStream() is stopped by a message, and leaves no failure of its st
     },
   });
   await rejects(source.run({ add: () => {} }, stop), (error) => error === "told to");
+});
+
+Deno.test("fromStream() lets timers pass in a flood of messages", async () => {
+  let told = 0;
+  await using world = start((parts) =>
+    fromStream<number>({
+      ...parts,
+      name: "flood",
+      async *open() {
+        for (let n = 0; n < 10_000; n++) yield n;
+      },
+      mapper() {
+        told += 1;
+        return ["default/a"];
+      },
+    })
+  );
+  let toldAtTick = Infinity;
+  world.clock.sleep(1, { signal: new AbortController().signal }).then(() => toldAtTick = told);
+  await world.clock.advance(200);
+  strictEqual(told, 10_000);
+  ok(toldAtTick <= 1000, `${toldAtTick} messages before a timer`);
 });
 
 Deno.test("everyInterval() asks for a round of looks now and then, behind what is urgent", async () => {
