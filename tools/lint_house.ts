@@ -42,7 +42,7 @@ export const DOORS: readonly { readonly what: RegExp; readonly where: RegExp; wh
     why: "All traffic goes through lib/client/transport.ts: take a Transport",
   },
   {
-    what: /^Deno\.(serve|listen|listenTls|connect|connectTls)$/,
+    what: /^Deno\.(serve|listen|listenTls|connect|connectTls|upgradeWebSocket)$/,
     where:
       /^lib\/(services\/server|client\/relay|simulator\/http_front|webhook\/\w+|cli\/\w+)\.ts$/,
     why:

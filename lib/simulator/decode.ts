@@ -12,7 +12,7 @@ import { objectOf, stringAt } from "./api_object.ts";
 import { badRequest, StatusError, unsupportedMediaType } from "./api_status.ts";
 import { invalid, invalidField } from "./field_errors.ts";
 import type { ApiRequest } from "./request.ts";
-import type { Resource } from "./resource_type.ts";
+import { isReview, type Resource } from "./resource_type.ts";
 
 /** Largest body that is read, in bytes: the real server's limit of a resource request. */
 export const BODY_MAX_BYTES = 3 * 1024 * 1024;
@@ -21,7 +21,8 @@ const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const BODY_TYPES = ["application/json", "application/yaml", PROTOBUF];
 
 /** `kubectl create KIND` sends protobuf for built-in kinds; `apply` and `create -f` do not. */
-const PROTOBUF_HINT = "the simulated API server does not read protobuf; with kubectl, add " +
+const NO_PROTOBUF = "the simulated API server does not read protobuf";
+const PROTOBUF_HINT = `${NO_PROTOBUF}; with kubectl, add ` +
   "--dry-run=client -o yaml and pipe the result into kubectl apply -f -";
 
 /** The media type of the body, without parameters; JSON if the request does not say. */
@@ -74,7 +75,9 @@ export function decodeObject(
 ): JsonObject {
   const mediaType = mediaTypeOf(request.headers);
   if (mediaType === PROTOBUF) {
-    throw unsupportedMediaType(BODY_TYPES.filter((type) => type !== PROTOBUF), PROTOBUF_HINT);
+    // What is asked and not stored, as by "kubectl auth can-i", can't be applied.
+    const hint = isReview(resource) ? NO_PROTOBUF : PROTOBUF_HINT;
+    throw unsupportedMediaType(BODY_TYPES.filter((type) => type !== PROTOBUF), hint);
   }
   if (mediaType !== "application/json" && mediaType !== "application/yaml") {
     throw unsupportedMediaType(BODY_TYPES);

@@ -101,7 +101,44 @@ function answer(request: Request, { handler, token }: HttpFrontOptions): Promise
   }
   // Without the request's signal: a client that goes away cancels the body, which is enough.
   const { method, headers, body, url } = request;
-  return handler.fetch(url, { method, headers, body });
+  const answered = handler.fetch(url, { method, headers, body });
+  const protocol = streamProtocolOf(headers);
+  return protocol === undefined ? answered : refuseOnStream(request, { answered, protocol });
+}
+
+/** Streams of `kubectl exec` and `attach` whose channel 3 takes a Status, the newest first. */
+const STREAM_PROTOCOLS = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
+
+const ERROR_CHANNEL = 3;
+
+/** To kubectl a close without a code is a broken stream. */
+const NORMAL_CLOSURE = 1000;
+
+function streamProtocolOf(headers: Headers): string | undefined {
+  if (headers.get("upgrade")?.toLowerCase() !== "websocket") return undefined;
+  const offered = (headers.get("sec-websocket-protocol") ?? "").split(",").map((each) =>
+    each.trim()
+  );
+  return STREAM_PROTOCOLS.find((each) => offered.includes(each));
+}
+
+/**
+ * Tells a refusal on the stream that was asked for. Refused the stream itself, kubectl asks once more
+ * by SPDY, whose request (an upgrade with a Content-Length) Deno answers by a 400 that says nothing.
+ */
+async function refuseOnStream(
+  request: Request,
+  { answered, protocol }: { answered: Promise<Response>; protocol: string },
+): Promise<Response> {
+  const answer = await answered;
+  if (answer.ok) return answer;
+  const status = await answer.bytes();
+  const { socket, response } = Deno.upgradeWebSocket(request, { protocol });
+  socket.onopen = () => {
+    socket.send(Uint8Array.of(ERROR_CHANNEL, ...status));
+    socket.close(NORMAL_CLOSURE);
+  };
+  return response;
 }
 
 /** Compares in a time that does not depend on where the two differ. */

@@ -138,3 +138,8 @@ export interface Resource {
 export function groupResourceOf(type: ResourceType): { group: string; resource: string } {
   return { group: type.group, resource: type.plural };
 }
+
+/** Review kinds are those that can only be created. */
+export function isReview({ type }: Resource): boolean {
+  return !type.isCustom && type.rules.verbs?.length === 1;
+}

@@ -19,7 +19,7 @@ import { patchObject } from "./patch.ts";
 import { present } from "./present.ts";
 import { negotiate, objectText, pageText } from "./representation.ts";
 import { type ApiRequest, jsonReply, type Reply, type Target, writeOptionsOf } from "./request.ts";
-import { ALL_VERBS, groupResourceOf, type Resource } from "./resource_type.ts";
+import { ALL_VERBS, groupResourceOf, isReview, type Resource } from "./resource_type.ts";
 import { reviewed, type TokenUser } from "./reviews.ts";
 import { handleScale } from "./scale.ts";
 import { openWatch, type WatchSet } from "./watch.ts";
@@ -127,6 +127,7 @@ function handleSubresource(
   const isFinalize = target.subresource === "finalize" && type.kind === "Namespace" &&
     !type.isCustom;
   if (!isStatus && !isScale && !isFinalize) {
+    if (type.table === "pods") refuseConnection(context, target, resource);
     // A custom kind that has the subresource in no version answers as for a missing object.
     if (type.isCustom && (target.subresource === "status" || target.subresource === "scale")) {
       throw notFound(groupResourceOf(type), target.name);
@@ -146,6 +147,24 @@ function handleSubresource(
     default:
       throw methodNotAllowed();
   }
+}
+
+/** What a kubelet would answer of a Pod that runs: here nothing does. */
+const KUBELET_ANSWERS: ReadonlyMap<string, string> = new Map([
+  ["log", "have no logs"],
+  ["exec", "run nothing, so there is nothing to execute a command in"],
+  ["attach", "run nothing, so there is nothing to attach to"],
+  ["portforward", "run nothing, so no port of theirs is open"],
+  ["proxy", "run nothing, so no port of theirs is open"],
+  ["ephemeralcontainers", "run nothing, and can't be debugged"],
+]);
+
+/** Says why a Pod that is there can't be talked to; anything else is left to the caller. */
+function refuseConnection(context: ServerContext, target: Target, resource: Resource): void {
+  const why = KUBELET_ANSWERS.get(target.subresource);
+  if (why === undefined) return;
+  existingObject(context, target, resource);
+  throw methodNotAllowed(`simulated Pods ${why}`);
 }
 
 /** An answer with one object, in the form that the request accepts. */
@@ -212,11 +231,6 @@ function create(
 /** The body's text if it is JSON, to find members that it says twice. */
 function bodyOf({ body, headers }: ApiRequest): { body?: string } {
   return mediaTypeOf(headers) === "application/json" ? { body } : {};
-}
-
-/** Review kinds are those that can only be created. */
-function isReview({ type }: Resource): boolean {
-  return !type.isCustom && type.rules.verbs?.length === 1;
 }
 
 /** The options of a PUT or PATCH. Their names differ in the messages about malformed ones. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, doesNotMatch, match, ok, strictEqual } from "node:assert/strict";
 import { realClock } from "../../lib/core/clock.ts";
 import { type HttpFront, serveHttp } from "../../lib/simulator/http_front.ts";
 import { ApiServer } from "../../lib/simulator/server.ts";
@@ -260,6 +260,19 @@ await kubectlTest("delete takes dependents along, in each of its ways", async (o
     "-f",
     `${on.dir}/definition.yaml`,
   );
+});
+
+await kubectlTest("logs, exec and attach say that the Pods run nothing", async (on) => {
+  await on.run("wait", "--for=condition=Available", "deployment/web", "--timeout=20s");
+  match(await on.fail("logs", "deployment/web"), /simulated Pods have no logs/);
+  match(await on.fail("exec", "deployment/web", "--", "ls"), /simulated Pods run nothing/);
+  match(await on.fail("attach", "deployment/web"), /simulated Pods run nothing/);
+});
+
+await kubectlTest("auth can-i is refused without advice that is of no use", async (on) => {
+  const refusal = await on.fail("auth", "can-i", "get", "pods");
+  match(refusal, /does not read protobuf/);
+  doesNotMatch(refusal, /dry-run/);
 });
 
 await kubectlTest("api-resources, api-versions, explain and version", async (on) => {

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
 import { ADMIN, ApiServer, type ApiServerOptions } from "../../lib/simulator/server.ts";
 import { seededRandom, SimClock } from "../../lib/simulator/sim_clock.ts";
 import type { Json } from "../support/kube.ts";
@@ -295,4 +295,36 @@ Deno.test("ApiServer refuses a body over the real server's limit", async () => {
   });
   strictEqual(status, 413);
   strictEqual(body.reason, "RequestEntityTooLarge");
+});
+
+Deno.test("ApiServer says that its Pods have no logs and run nothing", async () => {
+  await using stage = new Stage();
+  const pods = "/api/v1/namespaces/default/pods";
+  const spec = { containers: [{ name: "c", image: "i" }] };
+  strictEqual((await stage.send("POST", pods, { metadata: { name: "a" }, spec })).status, 201);
+  const refusalOf = async (method: string, path: string) => {
+    const { status, body } = await stage.send(method, `${pods}/${path}`);
+    return [status, body.reason, body.message];
+  };
+  const no = (what: string) => [405, "MethodNotAllowed", `simulated Pods ${what}`];
+  deepStrictEqual(await refusalOf("GET", "a/log?container=c&follow=true"), no("have no logs"));
+  const nothing = "run nothing, so there is nothing to execute a command in";
+  for (const method of ["GET", "POST"]) {
+    deepStrictEqual(await refusalOf(method, "a/exec?command=ls"), no(nothing));
+  }
+  match((await refusalOf("POST", "a/portforward"))[2], /run nothing/);
+  deepStrictEqual(await refusalOf("GET", "b/log"), [404, "NotFound", 'pods "b" not found']);
+  strictEqual((await refusalOf("GET", "a/unknown"))[0], 404);
+});
+
+Deno.test("ApiServer advises a way around protobuf only where there is one", async () => {
+  await using stage = new Stage();
+  const protobuf = { "content-type": "application/vnd.kubernetes.protobuf" };
+  const stored = await stage.send("POST", SECRETS, {}, protobuf);
+  strictEqual(stored.status, 415);
+  match(stored.body.message, /kubectl apply -f -$/);
+  const reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  const asked = await stage.send("POST", reviews, {}, protobuf);
+  strictEqual(asked.status, 415);
+  match(asked.body.message, /simulated API server does not read protobuf$/);
 });
