@@ -10,6 +10,7 @@
  *   file read or a plugin run, the sandbox can't multiply.
  * - An operator that ends in any way ends the conversation: by its last word, by an error that
  *   nobody caught, by closing its thread (then no ping is answered), by not stopping when told.
+ * - Only one that was told to stop has ended well: who says so unasked has left its work.
  *
  * @module
  */
@@ -114,7 +115,7 @@ export class Broker {
     const talk = new AbortController();
     const { channel } = this.#options;
     channel.listen({
-      message: (data) => this.#hear(data, talk.signal),
+      message: (data) => this.#hear(data, { talk: talk.signal, stop: signal }),
       failure: (message) => this.#fail(`The operator died in its sandbox: ${message}`),
     });
     const attendance = Promise.all([
@@ -142,7 +143,7 @@ export class Broker {
     this.#options.channel.post({ type: "start", start });
   }
 
-  #hear(data: unknown, talk: AbortSignal): void {
+  #hear(data: unknown, { talk, stop }: { talk: AbortSignal; stop: AbortSignal }): void {
     if (talk.aborted) return;
     const message = readFromWorker(data);
     if (message === undefined) {
@@ -157,9 +158,9 @@ export class Broker {
         this.#isPingOpen = false;
         return;
       case "ended":
-        if (message.failure === undefined) this.#end.resolve();
-        else this.#end.reject(errorOf(message.failure));
-        return;
+        if (message.failure !== undefined) return this.#end.reject(errorOf(message.failure));
+        if (stop.aborted) return this.#end.resolve();
+        return this.#fail("The operator in its sandbox ended without having been told to");
       case "current":
       case "refresh":
         return this.#take(message, talk);

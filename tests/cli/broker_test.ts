@@ -73,6 +73,7 @@ class Talk {
 
   /** The operator ends well. */
   async close(): Promise<void> {
+    this.stop.abort();
     this.says({ type: "ended" });
     await this.clock.settle();
     await this.ended;
@@ -183,6 +184,20 @@ Deno.test("Broker.run() fails with what the operator failed with", async () => {
     strictEqual(error instanceof Error && error.stack, failure.stack);
     return true;
   });
+});
+
+Deno.test("Broker.run() fails when the operator ends though nobody told it to", async () => {
+  for (const started of [true, false]) {
+    const talk = new Talk(countingSource());
+    if (started) talk.says({ type: "ready" });
+    await talk.clock.settle();
+    talk.says({ type: "ended" });
+    await rejects(talk.ended, {
+      name: "SandboxError",
+      message: "The operator in its sandbox ended without having been told to",
+    });
+    strictEqual(talk.clock.pendingTimers, 0, "no timer is left");
+  }
 });
 
 Deno.test("Broker.run() fails when the worker dies of an error that nothing caught", async () => {
