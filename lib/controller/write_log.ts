@@ -173,7 +173,8 @@ function isIn<T extends KubeObject>(
  * server then answers with a version from before the end, which the cache may have long since.
  */
 function isOver({ metadata }: KubeObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
+  // Absent for what goes in its own time, as a namespace does, which has finalizers elsewhere.
+  const { deletionTimestamp, deletionGracePeriodSeconds, finalizers = [] } = metadata;
   return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 &&
     finalizers.length === 0;
 }

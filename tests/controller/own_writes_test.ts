@@ -125,3 +125,18 @@ Deno.test("WriteLog waits for no version from before the server was restored, on
   stop.abort("the test is over");
   await running;
 });
+
+Deno.test("S6 CachedResource waits for no end of what goes in its own time, as a namespace does", async () => {
+  await withCache({}, async (fixture) => {
+    const { world, cached } = fixture;
+    using handle = cached.declare(CONFIG_MAPS);
+    const log = new WriteLog(handle.cache, world);
+    const live = world.client.resource(CONFIG_MAPS);
+    const made = await live.create(at("a"), { signal: world.signal });
+    // It has no finalizers among its metadata, and no grace period that is over.
+    const metadata = { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    log.wrote({ ...made, metadata });
+    const outcome = await after(world, 5000, log.caughtUp({}, world));
+    ok(outcome !== "waits" && outcome.error === undefined);
+  });
+});
