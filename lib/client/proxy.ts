@@ -87,7 +87,19 @@ export function checkProxyUrl(url: string, subject: string): string {
   if (!["http:", "https:", "socks5:"].includes(parsed.protocol)) {
     throw refuse(`its scheme is "${parsed.protocol.slice(0, -1)}"`);
   }
+  if (!isDecodable(parsed.username) || !isDecodable(parsed.password)) {
+    throw refuse("its user or password has a % that starts no escape (write %25)");
+  }
   return parsed.href.replace(/\/$/, "");
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false; // What the error says is no more than that.
+  }
 }
 
 /** Host of a URL, without the brackets of IPv6. */

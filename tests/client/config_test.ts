@@ -241,6 +241,9 @@ Deno.test("loadConfig() refuses what contradicts itself or is damaged, without a
   await refuses("K14", {}, { "client-certificate": "/a.crt" }, /no key; set client-key/);
   await refuses("K14", {}, pair(alice.certificatePem, "SECRET"), /no PEM private key/);
   await refuses("K6", { "proxy-url": "ftp://u:SECRET@p" }, {}, /its scheme is "ftp"/);
+  const escaped = /its user or password has a % that starts no escape/;
+  await refuses("K6", { "proxy-url": "http://u:100%SECRET@p" }, {}, escaped);
+  await refuses("K6", { "proxy-url": "socks5://u%:SECRET@p" }, {}, escaped);
   await refuses("K6", { "proxy-url": "p:3128" }, {}, /proxy-url/);
   await refuses("K5", { "tls-server-name": "a b" }, {}, /not a host name/);
   const named = { "tls-server-name": "b", "proxy-url": "https://u:SECRET@p" };
