@@ -15,6 +15,7 @@ import type { Logger } from "../core/log.ts";
 import { stringifyYaml } from "../core/yaml.ts";
 import { serveHttp } from "../simulator/http_front.ts";
 import { ApiServer } from "../simulator/server.ts";
+import type { PodsMaxEvent } from "../simulator/workloads.ts";
 import { createServerIdentity } from "./dev_certificates.ts";
 
 /** Name of the context in the kubeconfig. */
@@ -22,6 +23,9 @@ export const EMBEDDED_CONTEXT = "foo-operator-dev";
 
 /** From a Pod's creation until it is ready, in milliseconds: short, but long enough to be seen. */
 const POD_READY_MS = 300;
+
+/** Most Pods of a ReplicaSet: a slip of the keyboard must not fill the memory. */
+const PODS_MAX = 500;
 
 /** What it is made of. */
 export interface EmbeddedOptions {
@@ -34,6 +38,8 @@ export interface EmbeddedOptions {
   readonly uuid: () => string;
   /** Gets failures of the server itself. */
   readonly log: Logger;
+  /** Told of a ReplicaSet that wants more Pods than it gets. */
+  readonly onPodsMax: (event: PodsMaxEvent) => void;
 }
 
 /** A running one; leaving the scope ends it. */
@@ -52,14 +58,15 @@ export interface EmbeddedCluster extends AsyncDisposable {
  * @throws {ConfigError} If it can't listen on loopback.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedCluster> {
-  const { dir, userAgent, clock, random, uuid, log } = options;
+  const { dir, userAgent, clock, random, uuid, log, onPodsMax } = options;
   const identity = await createServerIdentity({
     name: EMBEDDED_CONTEXT,
     nowMs: clock.wallMs(),
     uuid,
   });
   const token = `${uuid()}${uuid()}`.replaceAll("-", "");
-  const api = new ApiServer({ clock, random, workloads: { readyAfterMs: POD_READY_MS } });
+  const workloads = { readyAfterMs: POD_READY_MS, podsMax: PODS_MAX, onPodsMax };
+  const api = new ApiServer({ clock, random, workloads });
   const front = serveHttp({ handler: api, token, tls: identity, log });
   const kubeconfig = `${dir}/kubeconfig`;
   const text = kubeconfigOf({ server: front.url, caPem: identity.caPem, token });

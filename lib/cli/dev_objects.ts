@@ -41,14 +41,15 @@ interface Means {
  * Makes the cluster serve our definition of Foo: creates it, or corrects it where it lacks something
  * of ours. What others added to it stays. Resolves once it is served.
  *
+ * @param wanted The definition; by default the one of this process' own code.
  * @throws {ConfigError} If the server does not come to serve it.
  */
 export async function ensureDefinition(
   client: Client,
   means: Means,
+  wanted: JsonObject = customResourceDefinition(),
 ): Promise<"created" | "updated" | "unchanged"> {
   const definitions = client.resource(CUSTOM_RESOURCE_DEFINITIONS);
-  const wanted = customResourceDefinition();
   const { type } = await createOrPatch(definitions, {
     ...means,
     name: FOO_CRD_NAME,

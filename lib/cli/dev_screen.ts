@@ -15,6 +15,9 @@ export interface Suggestion {
   readonly what?: string;
 }
 
+/** Widest row of a command with its comment beside it, in columns. */
+const ROW_MAX = 100;
+
 /** Most changed files that are named. */
 const PATHS_SHOWN_MAX = 3;
 
@@ -56,14 +59,20 @@ export class Screen {
     this.show(`${this.styles.red("✗")} ${text}`);
   }
 
-  /** What to type, in a column, with what it does beside it. */
+  /** What to type, in a column, with what it does beside it; above it where the rows get too wide. */
   suggestions(title: string, suggestions: readonly Suggestion[]): void {
     const { bold, dim, cyan } = this.styles;
-    const lengths = suggestions.flatMap(({ line, what }) => what === undefined ? [] : line.length);
-    const width = Math.max(0, ...lengths);
-    const rows = suggestions.map(({ line, what }) =>
-      what === undefined ? `  ${cyan(line)}` : `  ${cyan(line.padEnd(width))}  ${dim(`# ${what}`)}`
+    const commented = suggestions.filter(({ what }) => what !== undefined);
+    const width = Math.max(0, ...commented.map(({ line }) => line.length));
+    const isWide = commented.some(({ what = "" }) =>
+      `  ${"".padEnd(width)}  # ${what}`.length > ROW_MAX
     );
+    const rows = suggestions.flatMap(({ line, what }) => {
+      if (what === undefined) return [`  ${cyan(line)}`];
+      const comment = dim(`# ${what}`);
+      if (isWide) return [`  ${comment}`, `  ${cyan(line)}`];
+      return [`  ${cyan(line.padEnd(width))}  ${comment}`];
+    });
     this.show("", bold(title), ...rows, "");
   }
 

@@ -19,6 +19,7 @@ import {
 } from "../core/errors.ts";
 import { runTogether, type Task } from "../core/tasks.ts";
 import { type Foo, FOO_CRD_NAME, FOOS } from "../foo/schema.ts";
+import { definitionOfSources } from "./dev_definition.ts";
 import { followFoos } from "./dev_foos.ts";
 import { ensureDefinition, EXAMPLE_FOO } from "./dev_objects.ts";
 import { type OperatorRun, startOperator } from "./dev_process.ts";
@@ -44,13 +45,22 @@ export async function runSession(options: SessionOptions): Promise<void> {
   const { screen, signal } = options;
   using scope = abortScope(signal);
   using _hangup = onHangup(() => scope.abort(HANGUP));
-  const type = await inWorkplace({ ...options, signal: scope.signal });
-  const end = type === "embedded" ? "Stopped; the server and its kubeconfig are gone." : "Stopped.";
-  screen.show("", screen.styles.dim(end));
+  const workplace = await inWorkplace({ ...options, signal: scope.signal });
+  screen.show("", ...endOf(workplace).map((line) => screen.styles.dim(line)));
 }
 
-/** @returns What kind of workplace it was; that is closed then. */
-async function inWorkplace(options: SessionOptions): Promise<Workplace["type"]> {
+/** What a person should know when all has ended: what is gone, and what is not. */
+export function endOf({ type, kubectl }: Pick<Workplace, "type" | "kubectl">): string[] {
+  if (type === "embedded") return ["Stopped; the server and its kubeconfig are gone."];
+  return [
+    "Stopped. The definition of Foo stays on the cluster. This removes it, with all Foos there are and",
+    "their Deployments:",
+    `  ${kubectl} delete crd ${FOO_CRD_NAME}`,
+  ];
+}
+
+/** @returns The workplace that it was, closed. */
+async function inWorkplace(options: SessionOptions): Promise<Workplace> {
   const { host, screen, signal } = options;
   const startedMs = host.clock.monotonicMs();
   const ours: Ours = {};
@@ -67,7 +77,7 @@ async function inWorkplace(options: SessionOptions): Promise<Workplace["type"]> 
     const wasStopped = signal.aborted && error === signal.reason;
     if (!wasStopped) throw error instanceof Error ? configErrorIn(error) : error;
   }
-  return workplace.type;
+  return workplace;
 }
 
 /** A configuration's error says all there is; which task met it is no news. */
@@ -123,6 +133,29 @@ async function prepare(
   }
 }
 
+/**
+ * Applies the definition that the sources say by now. A failure is told and no more: it may be what
+ * the developer is about to mend, and the operator says what it makes of it.
+ */
+async function updateDefinition(
+  { client }: Workplace,
+  { host, screen, signal }: SessionOptions,
+): Promise<void> {
+  const { clock, random, program } = host;
+  try {
+    const found = await definitionOfSources(program, { signal });
+    if (found.type === "failed") {
+      screen.bad(`Definition ${FOO_CRD_NAME} can't be made of the sources: ${found.why}`);
+      return;
+    }
+    const done = await ensureDefinition(client, { clock, random, signal }, found.definition);
+    if (done !== "unchanged") screen.good(`Definition ${FOO_CRD_NAME} ${done}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    screen.bad(`Definition ${FOO_CRD_NAME} can't be applied: ${messageOf(error)}`);
+  }
+}
+
 interface WorkOptions extends SessionOptions {
   /** When the session started. */
   readonly startedMs: number;
@@ -137,11 +170,17 @@ async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
   const bursts = new ChangeBursts({ clock });
   const hasKubectl = await isOnPath("kubectl", host.environment);
   const showSuggestions = () => suggest(workplace, { screen, hasKubectl, hasSources });
+  let isRestart = false;
   const tasks: Record<string, Task> = {
     operator: (stop) =>
       supervise({
         async start() {
           await workplace.check({ signal: stop });
+          // At the first start it has just been applied, by the same code.
+          if (isRestart && hasSources) {
+            await updateDefinition(workplace, { ...options, signal: stop });
+          }
+          isRestart = true;
           ours.run = operatorOf(workplace, options);
           return ours.run;
         },

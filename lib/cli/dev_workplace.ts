@@ -166,6 +166,11 @@ async function openEmbedded(
         ...silentLogger,
         error: (message, fields) => screen.bad(`${message}: ${fields?.["error"]}`),
       },
+      onPodsMax: ({ namespace, replicaSet, replicas, podsMax }) =>
+        screen.bad(
+          `ReplicaSet ${namespace}/${replicaSet} wants ${replicas} Pods: ` +
+            `the simulated server makes no more than ${podsMax} for one`,
+        ),
     });
     const { server, kubeconfig, client } = cluster;
     return {

@@ -72,6 +72,26 @@ Deno.test("Screen aligns facts and suggestions, and colours only if asked to", (
   ok(colored.text().includes("\u001b["));
 });
 
+Deno.test("Screen.suggestions() puts comments above commands that leave no room beside them", () => {
+  const { screen: on, text } = screen();
+  const line = `kubectl --context ${"long".repeat(25)} get foos -w`;
+  on.suggestions("Try:", [{ line: "export A=b" }, { line, what: "follow it" }, {
+    line: "x",
+    what: "see",
+  }]);
+  deepStrictEqual(text().split("\n"), [
+    "",
+    "Try:",
+    "  export A=b",
+    "  # follow it",
+    `  ${line}`,
+    "  # see",
+    "  x",
+    "",
+    "",
+  ]);
+});
+
 Deno.test("Screen outlives its terminal", () => {
   const on = new Screen({
     write: () => {

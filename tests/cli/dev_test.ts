@@ -13,6 +13,7 @@ import {
   targetOf,
 } from "../../lib/cli/dev_target.ts";
 import { EXAMPLE_FOO } from "../../lib/cli/dev_objects.ts";
+import { endOf } from "../../lib/cli/dev_session.ts";
 import { suggestionsFor } from "../../lib/cli/dev_suggestions.ts";
 import { UsageError } from "../../lib/cli/flags.ts";
 import { clusterFailure, openWorkplace } from "../../lib/cli/dev_workplace.ts";
@@ -268,6 +269,13 @@ Deno.test("EXAMPLE_FOO is the example of the repository, and the suggestions are
   ok(lines.some((line) => line.endsWith("apply -f crds/examples/foo.yaml")));
   ok(linesFor(false).every((line) => !line.includes("crds/examples")), "a binary has no such file");
   ok(lines.some((line) => line.includes(`patch foo ${EXAMPLE_FOO.metadata.name} `)));
+});
+
+Deno.test("endOf() names what stays on a cluster, and the line that removes it", () => {
+  const lines = endOf({ type: "cluster", kubectl: "kubectl --context a" });
+  match(lines.join("\n"), /stays on the cluster/);
+  strictEqual(lines.at(-1), "  kubectl --context a delete crd foos.samplecontroller.k8s.io");
+  match(endOf({ type: "embedded", kubectl: "kubectl" }).join("\n"), /gone\.$/);
 });
 
 Deno.test("clusterFailure() says in one sentence what is wrong and what to do", () => {

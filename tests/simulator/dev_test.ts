@@ -7,6 +7,8 @@
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { realClock } from "../../lib/core/clock.ts";
+import { parseYaml } from "../../lib/core/yaml.ts";
+import type { Json } from "../support/kube.ts";
 import { kubectl, needsKubectl } from "../support/kubectl.ts";
 import { OperatorProcess } from "../support/operator_process.ts";
 
@@ -40,7 +42,7 @@ async function session({ main }: { main?: string } = {}): Promise<Session> {
   };
 }
 
-/** Longest wait for the guard of an ended process to notice, in milliseconds. */
+/** Longest wait for what another process does in its own time, in milliseconds. */
 const GONE_MAX_MS = 20_000;
 
 /**
@@ -102,6 +104,74 @@ Deno.test("dev takes its operator along when it is killed", async () => {
   await on.dev.line("Controller started");
   await on.dev.stop("SIGKILL");
   await noProcessNames(on.temp);
+});
+
+Deno.test("dev applies a definition that was edited, and tells why it can't", async () => {
+  await using tree = await copyOfSources();
+  await using on = await session({ main: tree.main });
+  await on.dev.line("Foo default/example-foo is ready");
+  const [file, from] = ["lib/foo/schema.ts", "Name of the Deployment"];
+  await tree.edit(file, from, `Edited: ${from}`);
+  await on.dev.line(`${file} changed: restarting the operator`);
+  await on.dev.line("Definition foos.samplecontroller.k8s.io updated");
+  await definitionSays(on, `Edited: ${from}`);
+
+  await tree.edit("lib/foo/crd.ts", "", "const = ;\n");
+  await on.dev.line("Definition foos.samplecontroller.k8s.io can't be made of the sources");
+  await tree.edit("lib/foo/crd.ts", "const = ;\n", "");
+  await tree.edit(file, `Edited: ${from}`, `Repaired: ${from}`);
+  await definitionSays(on, `Repaired: ${from}`);
+  await endsWell(on, "SIGINT");
+});
+
+/** Resolves once the served definition has `text` in it. */
+async function definitionSays({ kubeconfig }: Session, text: string): Promise<void> {
+  const { signal } = new AbortController();
+  const untilMs = realClock.monotonicMs() + GONE_MAX_MS;
+  while (!(await (await asked(kubeconfig, "GET", DEFINITION)).text()).includes(text)) {
+    ok(realClock.monotonicMs() < untilMs, `the definition says "${text}"`);
+    await realClock.sleep(50, { signal });
+  }
+}
+
+const DEFINITION =
+  "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/foos.samplecontroller.k8s.io";
+const EXAMPLE = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos/example-foo";
+
+/** Sends a request as kubectl would. */
+async function asked(
+  path: string,
+  method: string,
+  url: string,
+  patch?: unknown,
+): Promise<Response> {
+  const { clusters: [{ cluster }], users: [{ user }] } = parseYaml(
+    await Deno.readTextFile(path),
+  ) as Json;
+  const caCerts = [atob(cluster["certificate-authority-data"])];
+  using client = Deno.createHttpClient({ caCerts });
+  const response = await fetch(`${cluster.server}${url}`, {
+    client,
+    method,
+    headers: {
+      authorization: `Bearer ${user.token}`,
+      "content-type": "application/merge-patch+json",
+    },
+    ...(patch === undefined ? {} : { body: JSON.stringify(patch) }),
+  });
+  // Read whole, while the client lives.
+  return new Response(await response.bytes(), { status: response.status });
+}
+
+Deno.test("dev stands any number of replicas: it says what it makes, answers, and stops", async () => {
+  await using on = await session();
+  await on.dev.line("Foo default/example-foo is ready");
+  const patch = { spec: { replicas: 2_000_000_000 } };
+  const { status } = await asked(on.kubeconfig, "PATCH", EXAMPLE, patch);
+  strictEqual(status, 200);
+  await on.dev.line("wants 2000000000 Pods: the simulated server makes no more than 500");
+  strictEqual((await asked(on.kubeconfig, "GET", EXAMPLE)).status, 200);
+  await endsWell(on, "SIGINT");
 });
 
 const known = await needsKubectl("dev: kubectl works, and watches survive a restart");
