@@ -17,7 +17,7 @@ import { type Clock, withDeadline } from "../core/clock.ts";
 import { messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import { hostOf, portOf } from "./proxy.ts";
-import { closeConnection, openTunnel, readHead, writeAll } from "./tunnel.ts";
+import { closeConnection, type Head, openTunnel, readHead, writeAll } from "./tunnel.ts";
 
 /** What a relay is for. */
 export interface RelayOptions {
@@ -119,16 +119,16 @@ async function serveClient(
 
 /** The status line to refuse a request with; `undefined` if it is fine. */
 function refusalOf(
-  head: string,
+  { lines: [requestLine = "", ...lines], hasMore }: Head,
   { serverName, target, password }: RelayOptions,
 ): string | undefined {
-  const [requestLine = "", ...lines] = head.split("\r\n");
   const authorization = lines.map((line) => /^proxy-authorization:\s*(.*)$/i.exec(line)?.[1])
     .find((value) => value !== undefined);
   if (authorization !== `Basic ${btoa(`relay:${password}`)}`) {
     return "407 Proxy Authentication Required";
   }
   const wanted = `CONNECT ${serverName}:${target.port} HTTP/1.1`;
+  if (hasMore) return "400 Bad Request";
   return requestLine.toLowerCase() === wanted.toLowerCase() ? undefined : "403 Forbidden";
 }
 

@@ -60,16 +60,26 @@ export async function openTunnel(
   else await askHttp(connection, { target, login, ...options });
 }
 
+/** What {@linkcode readHead} read. */
+export interface Head {
+  /** The lines of the head, without the empty one. */
+  readonly lines: readonly string[];
+  /**
+   * Something came along with it: the page of a proxy that refuses, say. In a tunnel nothing may:
+   * TLS starts with the client's hello, which waits for the 200.
+   */
+  readonly hasMore: boolean;
+}
+
 /**
- * Reads up to the empty line that ends the head of a request or an answer. Nothing may follow it
- * before we have answered: in a tunnel TLS starts with the client's hello, which waits for the 200.
+ * Reads up to the empty line that ends the head of a request or an answer.
  *
  * @throws {Error} If the connection ends before, or the head is too long or too late.
  */
 export async function readHead(
   connection: ByteConnection,
   options: TunnelOptions,
-): Promise<string> {
+): Promise<Head> {
   return await closingOnAbort(connection, options, async (signal) => {
     const decoder = new TextDecoder();
     const buffer = new Uint8Array(HEAD_MAX_BYTES);
@@ -78,7 +88,10 @@ export async function readHead(
       signal.throwIfAborted();
       if (count === null) throw new Error("The connection ended inside the head");
       text += decoder.decode(buffer.subarray(0, count), { stream: true });
-      if (text.endsWith("\r\n\r\n")) return text;
+      const end = text.indexOf("\r\n\r\n");
+      if (end >= 0) {
+        return { lines: text.slice(0, end).split("\r\n"), hasMore: end + 4 < text.length };
+      }
       if (text.length >= HEAD_MAX_BYTES) throw new Error("The head is too long");
     }
   });
@@ -114,10 +127,11 @@ async function askHttp(connection: ByteConnection, options: AskOptions): Promise
     ? ""
     : `proxy-authorization: Basic ${base64Of(`${username}:${password}`)}\r\n`;
   await writeAll(connection, `CONNECT ${host} HTTP/1.1\r\nhost: ${host}\r\n${authorization}\r\n`);
-  const [statusLine = ""] = (await readHead(connection, options)).split("\r\n");
+  const { lines: [statusLine = ""], hasMore } = await readHead(connection, options);
   if (!/^HTTP\/1\.[01] 2\d\d/.test(statusLine)) {
     throw new Error(`The proxy answered "${statusLine.slice(0, 60)}"`);
   }
+  if (hasMore) throw new Error("The proxy sent something of its own into the tunnel");
 }
 
 const SOCKS_VERSION = 5;

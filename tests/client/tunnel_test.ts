@@ -55,6 +55,8 @@ Deno.test("K6 openTunnel() asks by CONNECT, and takes an answer in pieces", asyn
 Deno.test("K6 openTunnel() tells how the proxy refused", async () => {
   const cases: [proxy: string, answers: (string | number[] | null)[], expected: RegExp][] = [
     ["http://p", ["HTTP/1.1 403 Forbidden\r\n\r\n"], /answered "HTTP\/1\.1 403 Forbidden"/],
+    ["http://p", ["HTTP/1.1 407 Who?\r\nvia: x\r\n\r\n<html>"], /answered "HTTP\/1\.1 407 Who\?"/],
+    ["http://p", ["HTTP/1.1 200 OK\r\n\r\nodd"], /something of its own into the tunnel/],
     ["http://p", ["x".repeat(9000), "x"], /head is too long/],
     ["http://p", ["HTTP/1.1 2", null], /ended inside the head/],
     ["socks5://p", [[5, 255]], /our way of authentication/],
