@@ -41,24 +41,28 @@ const NO_VALUES: readonly string[] = Object.freeze([]);
 export class Indexer<T> {
   readonly #functions: (readonly [string, IndexFn<T>])[];
   readonly #buckets: Map<string, Map<string, Bucket<T>>>;
+  readonly #report: (object: T, index: string, error: unknown) => void;
 
-  /** Stores the functions; all indexes start empty. */
-  constructor(indexers: Indexers<T>) {
+  /**
+   * Stores the functions; all indexes start empty. `report` is told of each index function that
+   * throws.
+   */
+  constructor(
+    indexers: Indexers<T>,
+    report: (object: T, index: string, error: unknown) => void,
+  ) {
+    this.#report = report;
     this.#functions = Object.entries(indexers);
     this.#buckets = new Map(this.#functions.map(([name]) => [name, new Map()]));
   }
 
   /**
    * Adds indexes and files `slots`, which are all there are, under them. One that is there already
-   * stays, if it is the same function. `report` is told of each index function that throws.
+   * stays, if it is the same function.
    *
    * @throws {AssertionError} If an index of this name has another function.
    */
-  add(
-    indexers: Indexers<T>,
-    slots: Iterable<IndexedSlot<T>>,
-    report: (object: T, index: string, error: unknown) => void,
-  ): void {
+  add(indexers: Indexers<T>, slots: Iterable<IndexedSlot<T>>): void {
     const known = new Map(this.#functions);
     const added = Object.entries(indexers).filter(([name, indexFn]) => {
       const same = known.get(name);
@@ -66,12 +70,9 @@ export class Indexer<T> {
       return same === undefined;
     });
     if (added.length === 0) return;
-    const addition = new Indexer(Object.fromEntries(added));
+    const addition = new Indexer(Object.fromEntries(added), this.#report);
     for (const slot of slots) {
-      const values = addition.valuesOf(
-        slot.object,
-        (index, error) => report(slot.object, index, error),
-      );
+      const values = addition.valuesOf(slot.object);
       addition.#file(slot, values);
       slot.values = [...slot.values, ...values];
     }
@@ -79,13 +80,13 @@ export class Indexer<T> {
     for (const [name, buckets] of addition.#buckets) this.#buckets.set(name, buckets);
   }
 
-  /** What to file `object` under. `report` is told of each index function that throws. */
-  valuesOf(object: T, report: (index: string, error: unknown) => void): IndexValues {
+  /** What to file `object` under. */
+  valuesOf(object: T): IndexValues {
     return this.#functions.map(([name, indexFn]) => {
       try {
         return indexFn(object);
       } catch (error) {
-        report(name, error);
+        this.#report(object, name, error);
         return NO_VALUES;
       }
     });
@@ -93,6 +94,7 @@ export class Indexer<T> {
 
   /** Files a new slot under its values. */
   insert(slot: IndexedSlot<T>): void {
+    slot.values = this.#whole(slot.object, slot.values);
     this.#file(slot, slot.values);
   }
 
@@ -121,7 +123,8 @@ export class Indexer<T> {
   }
 
   /** Puts `object` in place of the slot's, and files the slot anew where its values changed. */
-  replace(slot: IndexedSlot<T>, object: T, values: IndexValues): void {
+  replace(slot: IndexedSlot<T>, object: T, found: IndexValues): void {
+    const values = this.#whole(object, found);
     if (isSame(slot.values, values)) {
       slot.object = object;
       return;
@@ -146,6 +149,11 @@ export class Indexer<T> {
   /** Values of `index` that have objects. Throws as {@linkcode Indexer.find}. */
   values(index: string): readonly string[] {
     return [...this.#bucketsOf(index).keys()];
+  }
+
+  /** `values`, unless they were worked out before an index was added: while a list came, say. */
+  #whole(object: T, values: IndexValues): IndexValues {
+    return values.length === this.#functions.length ? values : this.valuesOf(object);
   }
 
   #bucketsOf(index: string): Map<string, Bucket<T>> {

@@ -134,7 +134,9 @@ export class Store<T extends KubeObject> implements Lister<T> {
 
   /** Only stores; the store starts empty. */
   constructor(options: StoreOptions<T> = {}) {
-    this.#indexer = new Indexer(options.indexers ?? {});
+    this.#indexer = new Indexer(options.indexers ?? {}, (object, index, error) => {
+      this.#report("Cannot index an object", object, { index, error: messageOf(error) });
+    });
     this.#transform = options.transform;
     this.#keepManagedFields = options.keepManagedFields ?? false;
     this.#measuresBytes = options.measuresBytes ?? false;
@@ -152,9 +154,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
    * @throws {AssertionError} If an index of this name has another function.
    */
   addIndexers(indexers: Indexers<T>): void {
-    this.#indexer.add(indexers, this.#slots.values(), (object, index, error) => {
-      this.#report("Cannot index an object", object, { index, error: messageOf(error) });
-    });
+    this.#indexer.add(indexers, this.#slots.values());
   }
 
   /**
@@ -372,9 +372,7 @@ export class Store<T extends KubeObject> implements Lister<T> {
   /** All that is done to an object before it can be read: the only place that runs user code. */
   #prepare(raw: T): Staged<T> {
     const object = this.#transformed(raw);
-    const values = this.#indexer.valuesOf(object, (index, error) => {
-      this.#report("Cannot index an object", object, { index, error: messageOf(error) });
-    });
+    const values = this.#indexer.valuesOf(object);
     return { object, values, bytes: this.#measuresBytes ? approximateBytes(object) : 0 };
   }
 

@@ -117,3 +117,22 @@ Deno.test("Store.staged() transforms each object once, and one that the store ha
   deepStrictEqual(store.replaceStaged(again, "7"), []);
   deepStrictEqual([transformed, store.resourceVersion], [2, "7"]);
 });
+
+Deno.test("Store.addIndexers() files objects also that were staged before", () => {
+  const byNote = ({ spec }: Thing) => [spec?.note ?? "none"];
+  const store = new Store<Thing>({ indexers: { first: byNote } });
+  store.set(thing("old", { version: 3, note: "x" }));
+  store.set(thing("kept", { version: 4, note: "x" }));
+  const staged = [
+    thing("old", { version: 5, note: "y" }),
+    thing("kept", { version: 4, note: "x" }),
+    thing("new", { version: 6, note: "y" }),
+  ].map((item) => store.staged(item));
+  store.addIndexers({ second: byNote });
+  store.replaceStaged(staged, "7");
+  const under = (index: string, value: string) =>
+    store.byIndex(index, value).map(({ metadata }) => metadata.name).sort();
+  for (const index of ["first", "second"]) {
+    deepStrictEqual([under(index, "x"), under(index, "y")], [["kept"], ["new", "old"]], index);
+  }
+});
