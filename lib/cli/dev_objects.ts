@@ -13,7 +13,7 @@ import { missingIn } from "../core/difference.ts";
 import { ConfigError, DeadlineError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Draft } from "../core/objects.ts";
-import { applyMergePatch } from "../core/patch_merge.ts";
+import { applyMergePatch, diffMergePatch } from "../core/patch_merge.ts";
 import { customResourceDefinition } from "../foo/crd.ts";
 import { type Foo, FOO_CRD_NAME, FOOS } from "../foo/schema.ts";
 
@@ -41,13 +41,17 @@ interface Means {
  * Makes the cluster serve our definition of Foo: creates it, or corrects it where it lacks something
  * of ours. What others added to it stays. Resolves once it is served.
  *
- * @param wanted The definition; by default the one of this process' own code.
+ * @param definition.wanted By default that of this process' own code.
+ * @param definition.previous What was applied before: what of it is wanted no more goes.
  * @throws {ConfigError} If the server does not come to serve it.
  */
 export async function ensureDefinition(
   client: Client,
   means: Means,
-  wanted: JsonObject = customResourceDefinition(),
+  { wanted = customResourceDefinition(), previous }: {
+    readonly wanted?: JsonObject;
+    readonly previous?: JsonObject;
+  } = {},
 ): Promise<"created" | "updated" | "unchanged"> {
   const definitions = client.resource(CUSTOM_RESOURCE_DEFINITIONS);
   const { type } = await createOrPatch(definitions, {
@@ -56,8 +60,11 @@ export async function ensureDefinition(
     want: (present) => {
       // The boundary: objects of the API are JSON, and ours is made as such.
       const found = present as unknown as JsonObject | undefined;
-      const missing = missingIn(found, wanted);
-      const merged = missing === undefined ? found : applyMergePatch(found, missing);
+      const kept = found === undefined || previous === undefined
+        ? found
+        : applyMergePatch(found, diffMergePatch(previous, wanted));
+      const missing = missingIn(kept, wanted);
+      const merged = missing === undefined ? kept : applyMergePatch(kept, missing);
       return merged as unknown as Draft<CustomResourceDefinition>;
     },
   });

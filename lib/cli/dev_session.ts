@@ -17,7 +17,9 @@ import {
   DeadlineError,
   messageOf,
 } from "../core/errors.ts";
+import type { JsonObject } from "../core/json.ts";
 import { runTogether, type Task } from "../core/tasks.ts";
+import { customResourceDefinition } from "../foo/crd.ts";
 import { type Foo, FOO_CRD_NAME, FOOS } from "../foo/schema.ts";
 import { definitionOfSources } from "./dev_definition.ts";
 import { followFoos } from "./dev_foos.ts";
@@ -136,23 +138,30 @@ async function prepare(
 /**
  * Applies the definition that the sources say by now. A failure is told and no more: it may be what
  * the developer is about to mend, and the operator says what it makes of it.
+ *
+ * @returns The definition that was applied last.
  */
 async function updateDefinition(
   { client }: Workplace,
+  previous: JsonObject,
   { host, screen, signal }: SessionOptions,
-): Promise<void> {
+): Promise<JsonObject> {
   const { clock, random, program } = host;
   try {
     const found = await definitionOfSources(program, { signal });
     if (found.type === "failed") {
       screen.bad(`Definition ${FOO_CRD_NAME} can't be made of the sources: ${found.why}`);
-      return;
+      return previous;
     }
-    const done = await ensureDefinition(client, { clock, random, signal }, found.definition);
+    const wanted = found.definition;
+    const means = { clock, random, signal };
+    const done = await ensureDefinition(client, means, { wanted, previous });
     if (done !== "unchanged") screen.good(`Definition ${FOO_CRD_NAME} ${done}`);
+    return wanted;
   } catch (error) {
     signal.throwIfAborted();
     screen.bad(`Definition ${FOO_CRD_NAME} can't be applied: ${messageOf(error)}`);
+    return previous;
   }
 }
 
@@ -170,17 +179,16 @@ async function work(workplace: Workplace, options: WorkOptions): Promise<void> {
   const bursts = new ChangeBursts({ clock });
   const hasKubectl = await isOnPath("kubectl", host.environment);
   const showSuggestions = () => suggest(workplace, { screen, hasKubectl, hasSources });
-  let isRestart = false;
+  let applied: JsonObject | undefined;
   const tasks: Record<string, Task> = {
     operator: (stop) =>
       supervise({
         async start() {
           await workplace.check({ signal: stop });
           // At the first start it has just been applied, by the same code.
-          if (isRestart && hasSources) {
-            await updateDefinition(workplace, { ...options, signal: stop });
-          }
-          isRestart = true;
+          applied = applied === undefined || !hasSources
+            ? customResourceDefinition()
+            : await updateDefinition(workplace, applied, { ...options, signal: stop });
           ours.run = operatorOf(workplace, options);
           return ours.run;
         },
