@@ -48,6 +48,9 @@ export interface Relay extends AsyncDisposable {
 /** Time to reach the server, in milliseconds; client-go gives a dial the same. */
 const DIAL_LIMIT_MS = 30_000;
 
+/** Pause after a connection could not be accepted, in milliseconds; `net/http` waits as long. */
+const ACCEPT_PAUSE_MS = 1000;
+
 /** Starts a relay on a free port of loopback. */
 export function startRelay(options: RelayOptions): Relay {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -55,18 +58,13 @@ export function startRelay(options: RelayOptions): Relay {
   const closing = new AbortController();
   const tasks = new Set<Promise<void>>();
 
-  const serve = async () => {
-    try {
-      for await (const client of listener) {
-        const task = serveClient(client, options, closing.signal);
-        tasks.add(task);
-        task.finally(() => tasks.delete(task));
-      }
-    } catch (error) {
-      if (!closing.signal.aborted) throw error;
-    }
+  const serve = (client: Deno.TcpConn) => {
+    const task = serveClient(client, options, closing.signal);
+    tasks.add(task);
+    task.finally(() => tasks.delete(task));
   };
-  const serving = serve();
+  const { clock, log } = options;
+  const serving = acceptEach(listener, { serve, clock, log, signal: closing.signal });
   return {
     hostname,
     port,
@@ -78,6 +76,32 @@ export function startRelay(options: RelayOptions): Relay {
       await Promise.all(tasks);
     },
   };
+}
+
+/**
+ * Gives `serve` each connection until `signal` aborts. A failure is no end: the usual one is that
+ * there are too many open files, and the next that is closed makes room.
+ */
+export async function acceptEach<C>(
+  listener: { accept(): Promise<C> },
+  { serve, clock, log, signal }: {
+    serve: (connection: C) => void;
+    clock: Clock;
+    log: Logger;
+    signal: AbortSignal;
+  },
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      serve(await listener.accept());
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn("Relay cannot take a connection; trying again", { error: messageOf(error) });
+      await clock.sleep(ACCEPT_PAUSE_MS, { signal }).catch(() => {
+        // Closed meanwhile: the loop sees it.
+      });
+    }
+  }
 }
 
 /** Serves one connection until either side ends it. Never rejects. */

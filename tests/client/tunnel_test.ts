@@ -1,7 +1,9 @@
 import { deepStrictEqual, match, rejects, strictEqual } from "node:assert/strict";
+import { acceptEach } from "../../lib/client/relay.ts";
 import { type ByteConnection, openTunnel, readHead } from "../../lib/client/tunnel.ts";
 import { messageOf } from "../../lib/core/errors.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
+import { recordingLogger } from "../support/recording_logger.ts";
 
 const { signal } = new AbortController();
 const TARGET = { hostname: "api.test", port: 6443 };
@@ -107,4 +109,36 @@ Deno.test("readHead() closes the connection of one who says nothing", async () =
   stop.abort("stop");
   await rejects(stopped, (reason) => reason === "stop");
   strictEqual(clock.pendingTimers, 0);
+});
+
+Deno.test("K5 acceptEach() goes on after a failure to accept, and ends when told", async () => {
+  const clock = new SimClock();
+  const stop = new AbortController();
+  const closed = Promise.withResolvers<string>();
+  const outcomes: (() => Promise<string>)[] = [
+    () => Promise.resolve("a"),
+    () => Promise.reject(new Error("Too many open files (os error 24)")),
+    () => Promise.resolve("b"),
+  ];
+  const served: string[] = [];
+  const logger = recordingLogger();
+  const serving = acceptEach({ accept: () => outcomes.shift()?.() ?? closed.promise }, {
+    serve: (connection) => served.push(connection),
+    clock,
+    log: logger.log,
+    signal: stop.signal,
+  });
+  await clock.settle();
+  deepStrictEqual(served, ["a"]);
+  await clock.advance(1000);
+  deepStrictEqual(served, ["a", "b"]);
+  stop.abort();
+  closed.reject(new Deno.errors.BadResource("closed"));
+  await serving;
+  strictEqual(clock.pendingTimers, 0);
+  deepStrictEqual(logger.records, [{
+    level: "warn",
+    message: "Relay cannot take a connection; trying again",
+    fields: { error: "Too many open files (os error 24)" },
+  }]);
 });
