@@ -83,9 +83,15 @@ const LOADS_CODE = /\bimport\((?!"\.\/[\w-]+\.js"\)).{0,80}/;
 /**
  * No text becomes code: see {@linkcode LOADS_CODE}. And one optimizing compiler is enough: the middle
  * one, which makes code fast a little sooner, costs 3 MB of an idle operator and 8 MB of a busy one,
- * and saves no CPU time that can be measured in converging 1000 Foos.
+ * and saves no CPU time that can be measured in converging 1000 Foos. Young objects get at most 4 MiB
+ * a thread, in place of 16: what requests leave behind is collected sooner, at 25 MB less at the peak
+ * of 1000 Foos and for the same CPU time.
  */
-const V8_FLAGS = ["--disallow-code-generation-from-strings", "--no-maglev"];
+const V8_FLAGS = [
+  "--disallow-code-generation-from-strings",
+  "--no-maglev",
+  "--max-semi-space-size=4",
+];
 
 /** Sizes of what was built, in bytes. */
 export interface BuildResult {
