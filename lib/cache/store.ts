@@ -379,15 +379,15 @@ export class Store<T extends KubeObject> implements Lister<T> {
   #transformed(raw: T): T {
     const object = this.#keepManagedFields ? raw : withoutManagedFields(raw);
     if (this.#transform === undefined) return deepFreeze(object);
-    // Taken before: the transform may edit in place.
-    const identity = identityOf(object);
+    // Copied before: the transform may edit in place, and whose object it is must survive that.
+    const kept = { ...object, metadata: { ...object.metadata } };
     try {
       const made = this.#transform(object);
-      if (identityOf(made) === identity) return deepFreeze(made);
+      if (identityOf(made) === identityOf(kept)) return deepFreeze(made);
       throw new AssertionError("The transform changed the object's identity");
     } catch (error) {
-      this.#report("Cannot transform an object", object, { error: messageOf(error) });
-      return deepFreeze(object);
+      this.#report("Cannot transform an object", kept, { error: messageOf(error) });
+      return deepFreeze(kept);
     }
   }
 

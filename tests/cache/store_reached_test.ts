@@ -136,3 +136,19 @@ Deno.test("Store.addIndexers() files objects also that were staged before", () =
     deepStrictEqual([under(index, "x"), under(index, "y")], [["kept"], ["new", "old"]], index);
   }
 });
+
+Deno.test("Store keeps whose object it is, also if a transform changes that in place", () => {
+  const store = new Store<Thing>({
+    transform(object) {
+      Object.assign(object.metadata, { name: "stolen", uid: "stolen" });
+      if (object.spec?.note === "throws") throw new Error("no such field");
+      return object;
+    },
+  });
+  const things = () => ["throws", "returns"].map((note) => thing(note, { version: 5, note }));
+  store.replaceAll(things(), "6");
+  deepStrictEqual(store.keys(), ["default/throws", "default/returns"]);
+  deepStrictEqual(store.all().map(({ metadata }) => metadata.uid), ["uid-throws", "uid-returns"]);
+  for (const gone of things()) store.remove(gone);
+  strictEqual(store.size, 0);
+});
