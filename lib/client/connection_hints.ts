@@ -50,11 +50,26 @@ const HINTS: readonly { readonly pattern: RegExp; readonly hint: string }[] = [
   },
   {
     pattern: /dns error|failed to lookup/,
-    hint: "the server's name does not resolve: check server",
+    hint: "the server's name, or its proxy's, does not resolve: check server and proxy-url",
   },
   {
     pattern: /Connection refused|os error 111\b|os error 61\b/,
-    hint: "nothing listens there: is the API server running?",
+    hint: "nothing listens there: is the API server running, and its proxy, if there is one?",
+  },
+  {
+    pattern: /proxy authentication required/,
+    hint: "the proxy does not take our user name and password: check those in proxy-url",
+  },
+  {
+    // What our own relay says too, if the server can't be reached.
+    pattern: /unsuccessful tunnel|eof while tunneling/,
+    hint:
+      "no tunnel to the server was opened: is it running, and does the proxy, if there is one, " +
+      "allow it?",
+  },
+  {
+    pattern: /Invalid response version/,
+    hint: "the proxy does not speak SOCKS5: check the scheme of proxy-url",
   },
 ];
 

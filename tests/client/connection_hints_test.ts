@@ -37,6 +37,10 @@ const CASES: readonly [text: string, hint: RegExp, stage: string][] = [
     /running/,
     "connect",
   ],
+  ["client error (Connect): proxy authentication required", /password.* proxy-url/, "connect"],
+  ["client error (Connect): unsuccessful tunnel", /tunnel .*proxy/, "connect"],
+  ["client error (Connect): unexpected eof while tunneling", /tunnel .*proxy/, "connect"],
+  ["client error (Connect): Invalid response version", /SOCKS5/, "connect"],
   // In TLS 1.3 the server refuses a client certificate after the handshake has ended for us.
   ["client error (SendRequest): received fatal alert: CertificateRequired", /client-cert/, "send"],
 ];
