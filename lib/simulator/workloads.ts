@@ -80,7 +80,9 @@ export interface WorkloadOptions {
 
 /** A ReplicaSet wants more Pods than it gets. */
 export interface PodsMaxEvent {
+  /** Of the ReplicaSet. */
   readonly namespace: string;
+  /** Its name. */
   readonly replicaSet: string;
   /** What it wants. */
   readonly replicas: number;

@@ -34,7 +34,10 @@ realTest("dev --context: applies the definition, and a Foo converges", async (wo
   await world.operator.line(`Foo ${ns}/a is ready: 2 of 2 Pods of Deployment a available`);
   ok(isObserved(await world.kube.get(`${foos(ns)}/a`)));
   strictEqual((await world.kube.get(`${deployments(ns)}/a`)).spec.replicas, 2);
-  strictEqual((await world.operator.stop("SIGINT")).code, 0);
+  const end = await world.operator.stop("SIGINT");
+  strictEqual(end.code, 0);
+  match(end.lines.join("\n"), /^ {2}kubectl .*--context control-plane delete crd foos\.\S+$/m);
+  ok((await world.kube.get(`${DEFINITION}/${CRD_NAME}`)).spec, "it says so since it stays");
 });
 
 realTest(
