@@ -7,7 +7,7 @@
 import { abortScope, type Clock } from "../core/clock.ts";
 import { DeadlineError } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
-import { runTogether, type Task } from "../core/tasks.ts";
+import { runTogether, type Task, unlessAborted } from "../core/tasks.ts";
 
 /**
  * How long a controller that is restarted when it fails waits for its caches, in milliseconds;
@@ -54,7 +54,8 @@ export async function waitForSync(options: SyncOptions): Promise<void> {
   sources.forEach((source, index) => {
     // Numbered, since two handlers of one informer may share a name.
     tasks[`cache ${index + 1}: ${source.name}`] = async (stop) => {
-      await source.synced({ signal: stop });
+      // A source that is deaf to its signal must hold up neither the deadline nor the stop.
+      await unlessAborted(source.synced({ signal: stop }), stop);
       waiting.delete(source);
     };
   });

@@ -7,7 +7,7 @@ import {
   TerminalError,
 } from "../../lib/controller/controller.ts";
 import { Workqueue } from "../../lib/controller/workqueue.ts";
-import { ApiError } from "../../lib/core/errors.ts";
+import { ApiError, DeadlineError } from "../../lib/core/errors.ts";
 import { defaultRateLimiter } from "../../lib/core/rate_limiter.ts";
 import { latch } from "../../lib/core/tasks.ts";
 import { SimClock } from "../../lib/simulator/sim_clock.ts";
@@ -60,6 +60,19 @@ Deno.test("Controller.run() fails with the name of a cache that can't sync, and 
   await rejects(controller.run({ signal }), { message: 'Task "cache 1: a" failed' });
   strictEqual(queue.isShutDown, false);
   strictEqual(clock.pendingTimers, 0);
+});
+
+Deno.test("S5 controller: a cache that is deaf to its signal holds up neither the deadline nor the stop", async () => {
+  for (const syncDeadlineMs of [5000, Infinity]) {
+    const deaf = { name: "deaf", synced: () => Promise.withResolvers<void>().promise };
+    const world = startController(settles, { waitFor: [deaf], syncDeadlineMs });
+    const ending = world.running.catch((error) => error);
+    await world.clock.advance(syncDeadlineMs < Infinity ? syncDeadlineMs : 5000);
+    world.stop.abort();
+    await world.clock.settle();
+    ok(world.hasEnded());
+    strictEqual(await ending instanceof DeadlineError, syncDeadlineMs < Infinity);
+  }
 });
 
 Deno.test("Controller.run() ends when stopped while it waits for caches", async () => {
