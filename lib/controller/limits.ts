@@ -98,7 +98,7 @@ export async function runWithinLimits<R>(
   try {
     return await Promise.race([run, abandoned.promise]);
   } catch (error) {
-    if (error === abandonment) {
+    if (abandonment !== undefined && error === abandonment) {
       run.then(() => options.onLateEnd(undefined), options.onLateEnd);
       throw error;
     }

@@ -92,3 +92,20 @@ Deno.test("runWithinLimits() abandons work that heeds nothing, and tells of its 
   await options.clock.settle();
   deepStrictEqual(late, [undefined]);
 });
+
+Deno.test("runWithinLimits() takes nothing that the work throws for an abandonment, also not undefined", async () => {
+  let lateEnds = 0;
+  const options = limits({ deadlineMs: 5000, onLateEnd: () => void lateEnds++ });
+  await rejects(
+    runWithinLimits(() => Promise.reject(undefined), options),
+    (thrown) => thrown === undefined,
+  );
+  const cut = runWithinLimits(async (signal) => {
+    await options.clock.sleep(Infinity, { signal }).catch(() => {});
+    throw undefined;
+  }, options);
+  const told = rejects(cut, (error) => error instanceof CutError && !error.isAbandoned);
+  await options.clock.advance(5000);
+  await told;
+  strictEqual(lateEnds, 0);
+});
