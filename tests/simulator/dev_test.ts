@@ -174,6 +174,31 @@ Deno.test("dev stands any number of replicas: it says what it makes, answers, an
   await endsWell(on, "SIGINT");
 });
 
+Deno.test("dev ends at once on a second signal, with nothing left behind", async () => {
+  await using on = await session();
+  await on.dev.line("Foo default/example-foo is ready");
+  // An operator that does not answer: without a second signal dev gives it five seconds.
+  for (const pid of await pidsNaming(`--kubeconfig ${on.kubeconfig}`)) Deno.kill(pid, "SIGSTOP");
+  const startedMs = realClock.monotonicMs();
+  on.dev.kill("SIGINT");
+  // Two signals within 200 ms are one.
+  await realClock.sleep(400, { signal: new AbortController().signal });
+  strictEqual(on.dev.isEnded, false);
+  const { code, lines } = await on.dev.stop("SIGINT");
+  strictEqual(code, 1, lines.join("\n"));
+  ok(realClock.monotonicMs() - startedMs < 4000);
+  deepStrictEqual(await entriesOf(on.temp), []);
+});
+
+/** Processes, other than shells, that have `text` in their command line. */
+async function pidsNaming(text: string): Promise<number[]> {
+  const { stdout } = await new Deno.Command("ps", { args: ["-eo", "pid=,args="] }).output();
+  const rows = new TextDecoder().decode(stdout).split("\n").map((row) => row.trim());
+  const found = rows.filter((row) => row.includes(text) && !row.includes("/bin/sh"));
+  ok(found.length > 0, text);
+  return found.map((row) => Number(row.split(" ")[0]));
+}
+
 const known = await needsKubectl("dev: kubectl works, and watches survive a restart");
 Deno.test({
   ...known,
