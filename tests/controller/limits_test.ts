@@ -102,7 +102,7 @@ Deno.test("runWithinLimits() takes nothing that the work throws for an abandonme
   );
   const cut = runWithinLimits(async (signal) => {
     await options.clock.sleep(Infinity, { signal }).catch(() => {});
-    throw undefined;
+    await Promise.reject(undefined);
   }, options);
   const told = rejects(cut, (error) => error instanceof CutError && !error.isAbandoned);
   await options.clock.advance(5000);
