@@ -39,7 +39,8 @@ export interface ReflectOptions<T> {
   /**
    * How often the whole state is read again though the watch works, in milliseconds, up to a quarter
    * more by chance. A server that was restored from a backup may go on as if nothing had happened,
-   * and only this finds it. 0 is never. @default {43_200_000}, 12 hours
+   * and only this finds it. 0 is never. Where lists are streamed, not before the watch that brought the
+   * last one ends: four minutes at most. @default {43_200_000}, 12 hours
    */
   readonly relistMs?: number;
   /** Ends the reflector. */
