@@ -87,6 +87,8 @@ for (
     ["throw", /died|the intruder threw/],
     ["reject", /the intruder rejected/],
     ["speak", /a message that no operator sends/],
+    ["forge", /a message that no operator sends/],
+    ["leave", /ended without having been told to/],
     ["flood", /asks for credentials faster than it may/],
   ] as const
 ) {

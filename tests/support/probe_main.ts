@@ -18,7 +18,7 @@ import { type ProbeResult, type ProbeTargets, runProbes } from "./probes.ts";
 export type ProbeOrder =
   | { readonly type: "probe"; readonly targets: ProbeTargets }
   /** End the worker in one of the ways there are, or break the rules of its conversation. */
-  | { readonly type: "throw" | "reject" | "speak" | "flood" };
+  | { readonly type: "throw" | "reject" | "speak" | "forge" | "leave" | "flood" };
 
 /** What `PROBES` is followed by, in JSON. */
 export interface ProbeReport {

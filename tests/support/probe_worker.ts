@@ -24,6 +24,12 @@ channel.onmessage = async ({ data }: MessageEvent<ProbeOrder>) => {
     case "speak":
       postMessage({ type: "run", command: "/bin/sh" });
       break;
+    case "forge":
+      postMessage({ type: "log", line: "\x1b[2K\rall is well\n" });
+      break;
+    case "leave":
+      postMessage({ type: "ended" });
+      break;
     case "flood":
       for (let id = 0; id < 1000; id++) postMessage({ type: "refresh", id, generation: 0 });
   }

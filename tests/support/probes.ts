@@ -53,12 +53,18 @@ const PROBES: Readonly<Record<string, Probe>> = {
     const { hostname, port } = addressOf(otherPort);
     const socket = connect(port, hostname);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    socket.on("connect", resolve).on("error", (error: Error & { code?: string }) => {
-      // So Deno 2.6 tells a refusal; the listener is open, and sees no connection.
-      reject(error.code === "ECONNREFUSED" ? new HiddenRefusal(error.message) : error);
-    });
+    socket.on("connect", resolve).on("error", (error) => reject(unhidden(error)));
     await promise.finally(() => socket.destroy());
   },
+  "use node:http": async ({ otherPort }) => {
+    const { get } = await import("node:http");
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const request = get(`http://${otherPort}/`, () => resolve())
+      .on("error", (error) => reject(unhidden(error)));
+    await promise.finally(() => request.destroy());
+  },
+  "listen on a Unix socket": ({ newFile }) =>
+    Deno.listen({ transport: "unix", path: `${newFile}.sock` }).close(),
   "listen": () => Deno.listen({ hostname: "127.0.0.1", port: 0 }).close(),
   "read a file": ({ file }) => Deno.readTextFile(file),
   "look at a file": ({ file }) => Deno.stat(file),
@@ -143,6 +149,11 @@ function isRefusal(error: unknown): boolean {
 /** `NotCapable`, thrown where its class does not get through. */
 class HiddenRefusal extends Error {
   override readonly name = "HiddenRefusal";
+}
+
+/** So Deno 2.6 tells a refusal of `node:net`; the listener is open, and sees no connection. */
+function unhidden(error: Error & { code?: string }): Error {
+  return error.code === "ECONNREFUSED" ? new HiddenRefusal(error.message) : error;
 }
 
 function isInWorker(): boolean {
