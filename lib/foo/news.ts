@@ -38,21 +38,22 @@ export class FooNews {
    */
   blocked(
     foo: Foo,
-    { outcome: { reason, message }, log }: {
+    { outcome: { reason, message, note = message }, log }: {
       outcome: FooOutcome & { type: "blocked" };
       log: Logger;
     },
   ): void {
     const key = keyOf(foo.metadata);
     const { uid, generation } = foo.metadata;
-    const obstacle = JSON.stringify([uid, generation, reason, message]);
+    const obstacle = JSON.stringify([uid, generation, reason, note]);
     const before = readyConditionOf(foo);
-    const isStored = before?.reason === reason && before.message === message &&
+    // A condition that says only what the event does counts too: an older release wrote that.
+    const isStored = before?.reason === reason && [message, note].includes(before.message) &&
       before.observedGeneration === generation;
     if (this.#obstacles.get(key) === obstacle || isStored) return;
     this.#obstacles.set(key, obstacle);
     log.warn("Foo can't have its Deployment", { reason, problem: message });
-    this.#record(foo, { type: "Warning", reason, note: message });
+    this.#record(foo, { type: "Warning", reason, note });
   }
 
   /** The obstacle, if there was one, is gone: should it come again, it is told again. */

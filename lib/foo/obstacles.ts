@@ -21,6 +21,8 @@ export const OBSTACLE_POLL_MS = 30_000;
 export interface Obstacle {
   /** Its name, which the Foo wants. */
   readonly name: string;
+  /** Its controller, as `kind/name`, if it has one. */
+  readonly owner?: string | undefined;
   /**
    * `foreign` until it goes; `ending` if it is the Foo's own and being deleted; `gone` if there is none,
    * and no Foo either any more: the cache will tell, and until it does nothing is made for it.

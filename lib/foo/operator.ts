@@ -156,7 +156,7 @@ class Operator {
       log,
       ...(observer === undefined ? {} : { observer }),
     });
-    this.#served = new ServedStatusSource({ log });
+    this.#served = new ServedStatusSource({ clock, log });
     this.#recorder = new EventRecorder({
       client: client.resource(EVENTS),
       reportingController: REPORTING_CONTROLLER,

@@ -21,7 +21,6 @@ import {
   SETTLED,
 } from "../controller/reconciler.ts";
 import {
-  ApiError,
   isAlreadyExists,
   isConflict,
   isNamespaceTerminating,
@@ -30,6 +29,7 @@ import {
 import type { Logger } from "../core/log.ts";
 import { type Draft, keyOf, type ObjectKey } from "../core/objects.ts";
 import { timeOf } from "../core/timestamps.ts";
+import { absentIfNotFound, isRefusal } from "./answers.ts";
 import { FooNews } from "./news.ts";
 import { Obstacles } from "./obstacles.ts";
 import { OwnWrites, type WrittenKind } from "./own_writes.ts";
@@ -43,6 +43,7 @@ import {
   type StatusPatch,
   statusPatch,
 } from "./status.ts";
+import { controllerNameOf, correctedFields, nameTaken } from "./wording.ts";
 
 /**
  * How soon a key is looked at again whose caches lag behind our own write, in milliseconds. The wait
@@ -120,9 +121,12 @@ export class FooReconciler {
     const work: Work = { key, foo, namespace, listers, signal, log };
     try {
       const outcome = await this.#bring(work);
-      if (outcome !== undefined) await this.#report(work, outcome);
-      const waitMs = this.#obstacles.waitMs(key, this.#nowMs());
-      return waitMs === undefined ? SETTLED : requeueAfter(waitMs);
+      const lagMs = outcome === undefined ? undefined : await this.#report(work, outcome);
+      return requeueAtFirst(
+        this.#obstacles.waitMs(key, this.#nowMs()),
+        lagMs,
+        this.#options.served.recheckMs,
+      );
     } catch (error) {
       if (isConflict(error)) {
         log.debug("Waiting for a newer state", { error });
@@ -187,7 +191,7 @@ export class FooReconciler {
     const name = spec.deploymentName;
     const known = cached === undefined ? this.#obstacles.find(key, name) : undefined;
     if (known !== undefined && this.#obstacles.waitMs(key, this.#nowMs()) !== 0) {
-      return known.what === "foreign" ? this.#foreign(work, name) : undefined;
+      return known.what === "foreign" ? this.#foreign(work, known) : undefined;
     }
     // Where the name was taken, one read tells more than a create that fails.
     const mayBeTaken = cached === undefined && (known !== undefined || wasTaken(foo));
@@ -209,10 +213,10 @@ export class FooReconciler {
       case "correct":
         return await this.#synced(work, {
           spec,
-          deployment: await this.#correct(work, { name, patch: plan.patch }),
+          deployment: await this.#correct(work, { found, patch: plan.patch }),
         });
       case "foreign":
-        return this.#foreign(work, name);
+        return this.#foreign(work, { name, owner: controllerNameOf(found) });
       case "wait":
         return undefined;
       default:
@@ -221,17 +225,17 @@ export class FooReconciler {
   }
 
   /** Of what the cache does not show nobody tells the end: then the server has to be asked again. */
-  #remember({ key }: Work, { metadata: { name } }: Deployment, { type }: DeploymentPlan): void {
+  #remember({ key }: Work, found: Deployment, { type }: DeploymentPlan): void {
     if (type !== "foreign" && type !== "wait") return;
     const what = type === "foreign" ? "foreign" : "ending";
-    this.#obstacles.met(key, { name, what, seenAtMs: this.#nowMs() });
+    const { metadata: { name } } = found;
+    const owner = controllerNameOf(found);
+    this.#obstacles.met(key, { name, owner, what, seenAtMs: this.#nowMs() });
   }
 
-  #foreign(work: Work, name: string): FooOutcome {
-    return this.#blocked(work, {
-      reason: NAME_TAKEN,
-      message: `Resource "${name}" already exists and is not managed by Foo`,
-    });
+  #foreign(work: Work, taken: { name: string; owner?: string | undefined }): FooOutcome {
+    const { name, owner } = taken;
+    return this.#blocked(work, { reason: NAME_TAKEN, ...nameTaken({ name, owner }) });
   }
 
   /**
@@ -265,9 +269,10 @@ export class FooReconciler {
 
   async #correct(
     work: Work,
-    { name, patch }: { name: string; patch: StrategicPartial<Deployment> },
+    { found, patch }: { found: Deployment; patch: StrategicPartial<Deployment> },
   ): Promise<Deployment> {
     const { namespace, signal, log } = work;
+    const { name } = found.metadata;
     const corrected = await this.#options.deployments.patch({
       name,
       namespace,
@@ -275,7 +280,8 @@ export class FooReconciler {
       signal,
     });
     this.#wroteDeployment(work, corrected);
-    log.info("Corrected Deployment", { deployment: name });
+    const fields = correctedFields({ found, patch });
+    log.info("Corrected Deployment", { deployment: name, fields });
     return corrected;
   }
 
@@ -306,9 +312,9 @@ export class FooReconciler {
 
   #blocked(
     work: Work,
-    { reason, message }: Pick<FooOutcome & { type: "blocked" }, "reason" | "message">,
+    why: Pick<FooOutcome & { type: "blocked" }, "reason" | "message" | "note">,
   ): FooOutcome {
-    return { type: "blocked", reason, message, deployment: this.#owned(work)[0] };
+    return { type: "blocked", ...why, deployment: this.#owned(work)[0] };
   }
 
   /** Deployments of the Foo that the cache knows, without those that we had deleted. */
@@ -318,22 +324,34 @@ export class FooReconciler {
     return owned.filter(({ metadata }) => !this.ownWrites.isDeleted(key, metadata.uid));
   }
 
-  /** Writes the status if it differs, then tells what happened. */
-  async #report(work: Work, outcome: FooOutcome): Promise<void> {
+  /**
+   * Writes the status if it differs, then tells what happened. Returns after how many milliseconds
+   * the server may keep what it did not keep now, if that is so.
+   */
+  async #report(work: Work, outcome: FooOutcome): Promise<number | undefined> {
     const { key, foo } = work;
     const served = this.#options.served.current;
     const now = timeOf(this.#options.clock.wallMs());
     const wanted = statusOf({ foo, outcome, now });
     const patch = statusPatch({ foo, wanted, served });
-    if (patch !== undefined) await this.#writeStatus(work, patch);
+    const lagMs = patch === undefined ? undefined : await this.#writeStatus(work, patch);
 
-    if (outcome.type === "blocked") return this.#news.blocked(foo, { outcome, log: work.log });
+    if (outcome.type === "blocked") {
+      this.#news.blocked(foo, { outcome, log: work.log });
+      return lagMs;
+    }
     this.#news.cleared(key);
     const isObserved = patch?.status.observedGeneration !== undefined;
+    // Told once: of a write that is to be repeated, then.
+    if (lagMs !== undefined) return lagMs;
     if (this.#changed.delete(key) || isObserved) this.#news.synced(foo);
+    return undefined;
   }
 
-  async #writeStatus(work: Work, { status: sent, metadata }: StatusPatch): Promise<void> {
+  async #writeStatus(
+    work: Work,
+    { status: sent, metadata }: StatusPatch,
+  ): Promise<number | undefined> {
     const { key, foo, namespace, signal, log } = work;
     const { name } = foo.metadata;
     try {
@@ -345,7 +363,7 @@ export class FooReconciler {
         signal,
       });
       this.#wrote(key, { kind: "foos", version: written.metadata.resourceVersion });
-      this.#options.served.answered({ sent, stored: written.status });
+      return this.#options.served.answered({ sent, stored: written.status });
     } catch (error) {
       if (!isObjectNotFound(error)) throw error;
       // Either the Foo is gone, and its deletion will be told, or there is no `foos/status` (R9).
@@ -354,6 +372,7 @@ export class FooReconciler {
         throw error;
       }
       log.debug("Status has no place any more", { error });
+      return undefined;
     }
   }
 
@@ -367,27 +386,14 @@ export class FooReconciler {
   }
 }
 
-/** What was asked for, or `undefined` if the server has no such object. */
-async function absentIfNotFound<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (isObjectNotFound(error)) return undefined;
-    throw error;
-  }
+/** Another look after the shortest of these waits, in milliseconds; without any, none. */
+function requeueAtFirst(...waitsMs: readonly (number | undefined)[]): ReconcileResult {
+  const waitMs = Math.min(...waitsMs.map((each) => each ?? Infinity));
+  return waitMs === Infinity ? SETTLED : requeueAfter(waitMs);
 }
 
 /** By the Foo's status, which outlives this process. */
 function wasTaken(foo: Foo): boolean {
   const { reason, observedGeneration } = readyConditionOf(foo) ?? {};
   return reason === NAME_TAKEN && observedGeneration === foo.metadata.generation;
-}
-
-/**
- * The server finds the Deployment itself wrong, and will again: not retried until the Foo changes.
- * A missing right or a full quota is another thing, which may pass, and is retried with backoff.
- */
-function isRefusal(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.hasStatus && !isConflict(error) &&
-    (error.status === 422 || error.status === 400);
 }

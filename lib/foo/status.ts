@@ -53,12 +53,14 @@ export type FooOutcome =
   | { readonly type: "synced"; readonly spec: FooSpec; readonly deployment: Deployment }
   /**
    * It can't have its Deployment. `deployment` is the one that it still owns under an old name.
-   * `reason` and `message` are told in the condition and in an event.
+   * `reason` and `message` are told in the condition and in an event; the event says `note` in
+   * place of `message`, if there is one.
    */
   | {
     readonly type: "blocked";
     readonly reason: "ErrResourceExists" | "InvalidSpec" | "DeploymentRefused";
     readonly message: string;
+    readonly note?: string;
     readonly deployment: Deployment | undefined;
   };
 
