@@ -97,11 +97,27 @@ interface Demand {
 async function demand(options: PreflightOptions, { right, ask: question }: Demand): Promise<void> {
   const refusal = await ask(options, question);
   if (refusal === undefined) return;
+  const { user, why } = readRefusal(refusal);
+  const who = user === undefined ? userOf(options) : `user "${user}"`;
   throw new ConfigError(
-    `Missing right to ${right} on ${options.connection.server}: ${refusal.message}; give that user a ` +
-      "Role or ClusterRole with the verbs get, list and watch, or use other credentials",
+    `Missing right of ${who} to ${right} on ${options.connection.server}` +
+      `${
+        why === undefined ? "" : ` (${why})`
+      }: bind a Role or ClusterRole with the verbs get, list ` +
+      "and watch to that user, or use other credentials",
     { cause: refusal },
   );
+}
+
+/**
+ * What the server's sentence has that ours lacks: who asked, and, after the place, what its authorizer
+ * adds (`RBAC: clusterrole "x" not found`). Other authorizers than RBAC may word it otherwise.
+ */
+function readRefusal({ message }: ApiError): { user: string | undefined; why: string | undefined } {
+  const [, user] = /User "([^"]*)"/.exec(message) ?? [];
+  const [, why] = / (?:at the cluster scope|in the namespace "[^"]*"): (.*?)(?: \(GET was |$)/s
+    .exec(message) ?? [];
+  return { user, why };
 }
 
 /** One question, some times: the refusal, if a right is missing. What a person need not cure is fine. */

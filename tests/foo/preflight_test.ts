@@ -61,6 +61,27 @@ Deno.test("W11 preflight() names a missing right, the server and the user", asyn
   });
 });
 
+Deno.test("preflight() says user, right and one remedy once, and why if the server says that", async () => {
+  const refused = (end: string) =>
+    apiError(
+      403,
+      'deployments.apps is forbidden: User "nobody" cannot list resource "deployments" in API group ' +
+        `"apps" at the cluster scope${end} (GET was answered with 403 Forbidden; bind a role that ` +
+        "allows it to this user)",
+    );
+  const remedy = "bind a Role or ClusterRole with the verbs get, list and watch to that user, or " +
+    "use other credentials";
+  const right =
+    `Missing right of user "nobody" to list deployments.apps in all namespaces on ${SERVER}`;
+  await rejects(check({ deployments: refused("") }).done, { message: `${right}: ${remedy}` });
+  await rejects(check({ deployments: refused(': RBAC: clusterrole "x" not found') }).done, {
+    message: `${right} (RBAC: clusterrole "x" not found): ${remedy}`,
+  });
+  await rejects(check({ deployments: apiError(403, "denied") }).done, {
+    message: /^Missing right of the user of context "dev" to list deployments\.apps/,
+  });
+});
+
 Deno.test("preflight() can do without the right to read the definition", async () => {
   const { done } = check({ definitions: apiError(403, "Forbidden") });
   deepStrictEqual(await done, { canReadDefinition: false });
