@@ -214,5 +214,6 @@ function fileFaultOf(error: unknown): [fault: string, remedy: string] {
   if (error instanceof Deno.errors.PermissionDenied) {
     return ["permission denied", "make the file readable for this user"];
   }
+  if (error instanceof ConfigError) return [messageOf(error), "correct the path"];
   return [messageOf(error), "make it a readable file"];
 }

@@ -17,7 +17,7 @@
  */
 
 import type { Clock } from "../core/clock.ts";
-import { messageOf } from "../core/errors.ts";
+import { ConfigError, messageOf } from "../core/errors.ts";
 import type { Logger } from "../core/log.ts";
 import type { Credential, CredentialSource } from "./connection.ts";
 import { type SharedWork, shareWork } from "./shared_work.ts";
@@ -52,16 +52,53 @@ export interface CredentialPart {
 
 /** The one thing that credentials need of the file system. */
 export interface LocalFiles {
-  /** The text of a file, as UTF-8. Rejects as `Deno.readTextFile` does. */
+  /**
+   * The text of a file, as UTF-8.
+   *
+   * @throws {ConfigError} If it is larger than any configuration is.
+   * @throws What `Deno.readTextFile` does.
+   */
   readText(path: string, options: { signal: AbortSignal }): Promise<string>;
 }
 
 /** The machine's files. */
 export const localFiles: LocalFiles = {
-  // The signal also ends a read that waits for the other end of a pipe, from Deno 2.9 on; before,
-  // such a read holds the thread, and nothing here could end it.
-  readText: (path, { signal }) => Deno.readTextFile(path, { signal }),
+  async readText(path, { signal }) {
+    signal.throwIfAborted();
+    const { isFifo } = await Deno.stat(path);
+    if (!isFifo) return await readBounded(path, { signal });
+    // Without a bound: to open a pipe waits for its other end, and this alone can be ended then (from
+    // Deno 2.9 on; before, it holds the thread, and nothing here could end it). Whoever makes a pipe
+    // knows what is in it.
+    return await Deno.readTextFile(path, { signal });
+  },
 };
+
+/**
+ * Largest file that is read, in bytes. Kubeconfigs of hundreds of clusters have about one MiB; what
+ * is larger is a mistake, and what has no end (`/dev/zero`) would fill the memory.
+ */
+export const FILE_MAX_BYTES = 8 * 1024 * 1024;
+
+async function readBounded(path: string, { signal }: { signal: AbortSignal }): Promise<string> {
+  using file = await Deno.open(path);
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let text = "";
+  const chunk = new Uint8Array(64 * 1024);
+  // The size that the system tells is no help: devices and /proc tell 0.
+  for (let bytes = 0;;) {
+    signal.throwIfAborted();
+    const count = await file.read(chunk);
+    if (count === null) return text + decoder.decode();
+    bytes += count;
+    if (bytes > FILE_MAX_BYTES) {
+      throw new ConfigError(
+        `it is larger than ${FILE_MAX_BYTES / 1024 / 1024} MiB, as no configuration is`,
+      );
+    }
+    text += decoder.decode(chunk.subarray(0, count), { stream: true });
+  }
+}
 
 /** What a {@linkcode RefreshingCredentials} is made of. */
 export interface RefreshingCredentialsOptions {

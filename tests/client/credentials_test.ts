@@ -3,12 +3,14 @@ import {
   caFilePart,
   clientCertificatePart,
   fixedPart,
+  readFor,
   tokenFilePart,
 } from "../../lib/client/credential_parts.ts";
 import {
   type CredentialMaterial,
   type CredentialPart,
   FAILED_RECHECK_MS,
+  FILE_MAX_BYTES,
   type LocalFiles,
   localFiles,
   RefreshingCredentials,
@@ -248,6 +250,32 @@ Deno.test("tokenFilePart() falls back to the kubeconfig's token, and refuses an 
   });
 });
 
+Deno.test("localFiles.readText() reads files up to its bound, and refuses larger ones", async () => {
+  await using folder = await testFolder();
+  const path = `${folder.path}/file`;
+  // A character of two bytes on every border between two reads.
+  const text = `\uFEFFx${"é".repeat((FILE_MAX_BYTES - 4) / 2)}`;
+  strictEqual(text.length, FILE_MAX_BYTES / 2);
+  await Deno.writeTextFile(path, text);
+  ok(await localFiles.readText(path, { signal }) === text);
+  await Deno.writeTextFile(path, "xxx", { append: true });
+  await rejects(readFor(localFiles, path, "kubeconfig", signal), {
+    name: "ConfigError",
+    message: `Cannot read the kubeconfig from "${path}": it is larger than 8 MiB, as no ` +
+      "configuration is; correct the path",
+  });
+  await rejects(localFiles.readText(`${path}-gone`, { signal }), Deno.errors.NotFound);
+});
+
+Deno.test({
+  name: "localFiles.readText() gives up on a device that has no end",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await rejects(localFiles.readText("/dev/zero", { signal }), ConfigError);
+    strictEqual(await localFiles.readText("/dev/null", { signal }), "");
+  },
+});
+
 Deno.test({
   name: "localFiles.readText() ends when aborted, also at a pipe that nobody writes to",
   ignore: Deno.build.os === "windows",
@@ -262,7 +290,7 @@ Deno.test({
     const ended = rejects(reading, (error) => error === reason);
     stop.abort(reason);
     await ended;
-    // Lets go of the thread that still waits in the system.
-    await Deno.writeTextFile(path, "");
+    // Lets go of the thread that still waits in the system, if there is one; does not wait itself.
+    (await Deno.open(path, { read: true, write: true })).close();
   },
 });
