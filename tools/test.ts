@@ -91,7 +91,8 @@ export interface Report {
 }
 
 /**
- * Reads a JUnit report as `deno test` writes it.
+ * Reads a JUnit report as `deno test` writes it. It has the tests that `filter` left out as skipped
+ * ones: those do not count.
  *
  * @example
  * ```ts
@@ -103,17 +104,38 @@ export interface Report {
  * strictEqual(readReport(xml).skipped.get("./a_test.ts"), 1);
  * ```
  */
-export function readReport(xml: string): Report {
+export function readReport(xml: string, { filter }: { filter?: string } = {}): Report {
   const skipped = new Map<string, number>();
   let [passed, failed] = [0, 0];
   for (const [, file = "", cases = ""] of xml.matchAll(SUITE)) {
     for (const [each] of cases.matchAll(CASE)) {
-      if (each.includes("<skipped")) skipped.set(file, (skipped.get(file) ?? 0) + 1);
-      else if (/<(failure|error)\b/.test(each)) failed++;
+      if (each.includes("<skipped")) {
+        const isAsked = filter === undefined || passesFilter(nameOf(each), filter);
+        if (isAsked) skipped.set(file, (skipped.get(file) ?? 0) + 1);
+      } else if (/<(failure|error)\b/.test(each)) failed++;
       else passed++;
     }
   }
   return { passed, failed, skipped };
+}
+
+/** As `deno test --filter` decides: a part of the name, or a pattern between slashes. */
+function passesFilter(name: string, filter: string): boolean {
+  const pattern = /^\/(.*)\/$/s.exec(filter)?.[1];
+  return pattern === undefined ? name.includes(filter) : new RegExp(pattern).test(name);
+}
+
+function nameOf(testcase: string): string {
+  const [, name = ""] = / name="([^"]*)"/.exec(testcase) ?? [];
+  const marks: Record<string, string> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+  return name.replace(/&(\w+);/g, (whole, mark) => marks[mark] ?? whole);
+}
+
+/** The value of `--filter`, in either form, if it is given. */
+export function filterOf(flags: readonly string[]): string | undefined {
+  const at = flags.findIndex((flag) => flag === "--filter" || flag.startsWith("--filter="));
+  const flag = flags[at];
+  return flag === "--filter" ? flags[at + 1] : flag?.slice("--filter=".length);
 }
 
 /** Text in the report is escaped, so that no test's output can look like a tag. */
@@ -243,7 +265,9 @@ async function runSuite({ name, suite, flags, files, temporary }: {
   const { code } = await runner.status;
   clearTimeout(timer);
   if (!pathExists(junit)) return code === 0 ? 1 : code;
-  const { skipped } = readReport(await Deno.readTextFile(junit));
+  const filter = filterOf(flags);
+  const xml = await Deno.readTextFile(junit);
+  const { skipped } = readReport(xml, filter === undefined ? {} : { filter });
   const task = name === "fast" ? "test" : `test:${name}`;
   const texts = new Map(
     testFiles("tests").filter((path) => files.some((file) => isWithin(path, file)))

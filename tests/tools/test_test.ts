@@ -1,5 +1,5 @@
 import { deepStrictEqual, match, strictEqual } from "node:assert/strict";
-import { readReport, skippedMessage, skippedSuites } from "../../tools/test.ts";
+import { filterOf, readReport, skippedMessage, skippedSuites } from "../../tools/test.ts";
 
 const REPORT = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="deno test" tests="5" failures="1" errors="0" time="0.009">
@@ -23,6 +23,20 @@ Deno.test("readReport() counts passed, failed and skipped tests", () => {
   const { passed, failed, skipped } = readReport(REPORT);
   deepStrictEqual([passed, failed], [2, 1]);
   deepStrictEqual([...skipped], [["./tests/a_test.ts", 1], ["./tests/b_test.ts", 1]]);
+});
+
+Deno.test("readReport() does not take for skipped what a filter left out", () => {
+  const skipped = (filter: string) => [...readReport(REPORT, { filter }).skipped];
+  deepStrictEqual(skipped("good"), []);
+  deepStrictEqual(skipped("& <skip"), [["./tests/a_test.ts", 1]]);
+  deepStrictEqual(skipped("/^oth?er$/"), [["./tests/b_test.ts", 1]]);
+});
+
+Deno.test("filterOf() finds the filter in either form", () => {
+  deepStrictEqual(
+    [["--filter", "a b"], ["-q", "--filter=a=b"], ["-q"]].map(filterOf),
+    ["a b", "a=b", undefined],
+  );
 });
 
 Deno.test("skippedSuites() names test files, also those whose tests a helper registered", () => {
