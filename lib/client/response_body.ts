@@ -85,9 +85,10 @@ async function cancelQuietly(reader: ReadableStreamDefaultReader): Promise<void>
 
 /**
  * Longest body that is read in one step, in bytes, if the server says its length beforehand. An API
- * server does so for single objects; reading chunk by chunk costs several times as much.
+ * server does so for single objects; reading chunk by chunk costs several times as much. It must come
+ * within the limit of one wait for bytes: a small body does, also over a slow line.
  */
-const WHOLE_BODY_BYTES_MAX = 1024 * 1024;
+const WHOLE_BODY_BYTES_MAX = 128 * 1024;
 
 /**
  * The whole body as text.
