@@ -6,7 +6,8 @@
  * folder, which is deleted afterwards.
  *
  * Arguments that are paths replace the suite's files; all others are handed to `deno test`:
- * `deno task test tests/cache --filter reflect`.
+ * `deno task test tests/cache --filter reflect`. `--verbose` names each file that is checked and
+ * each test, which a terminal is spared otherwise.
  *
  * @module
  */
@@ -236,6 +237,13 @@ function isWithin(path: string, file: string): boolean {
   return path === plain || path.startsWith(`${plain}/`);
 }
 
+/** Progress for people: failures are told whole in any case. Without a terminal a dot is a line. */
+function quietFlags(flags: readonly string[]): string[] {
+  if (flags.includes("--verbose") || Deno.env.get("CI") === "true") return [];
+  const hasReporter = flags.some((flag) => flag.startsWith("--reporter"));
+  return hasReporter || !Deno.stdout.isTerminal() ? ["--quiet"] : ["--quiet", "--reporter=dot"];
+}
+
 async function runSuite({ name, suite, flags, files, temporary }: {
   name: string;
   suite: Suite;
@@ -248,12 +256,15 @@ async function runSuite({ name, suite, flags, files, temporary }: {
   // Where the caller wants the report, if anywhere.
   const junit = flags.find((flag) => flag.startsWith("--junit-path="))?.slice(13) ??
     `${temporary}/report.xml`;
+  const what = files.length === 1 ? files[0] : `${files.length} files and folders`;
+  console.error(`Running ${what}: some minutes for a whole suite, ${suite.minutesMax} at most`);
   const runner = new Deno.Command(Deno.execPath(), {
     args: [
       "test",
       ...suite.flags,
       ...PERMISSIONS,
-      ...flags.filter((flag) => !flag.startsWith("--junit-path=")),
+      ...quietFlags(flags),
+      ...flags.filter((flag) => !flag.startsWith("--junit-path=") && flag !== "--verbose"),
       `--junit-path=${junit}`,
       ...files,
     ],
