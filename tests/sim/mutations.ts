@@ -159,7 +159,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/foo/reconciler.ts",
     find: "    if (isNew) return false;",
     replace: "    if (isNew || !isNew) return false;",
-    seed: 31,
+    seed: 78,
   },
   {
     name: "keep the Deployment of the old name",
