@@ -69,7 +69,8 @@ Deno.test("Screen aligns facts and suggestions, and colours only if asked to", (
   ]);
   const colored = screen({ color: true });
   colored.screen.good("done");
-  ok(colored.text().includes("\u001b["));
+  // The user's NO_COLOR wins over who asks.
+  strictEqual(colored.text().includes("\u001b["), !Deno.noColor);
 });
 
 Deno.test("Screen.suggestions() puts comments above commands that leave no room beside them", () => {
