@@ -25,10 +25,14 @@ export const LAG_MAX_MS = 10_000;
 /** The caches that writes come back through. */
 export type WrittenKind = "foos" | "deployments";
 
+const KINDS: readonly WrittenKind[] = ["foos", "deployments"];
+
 /** What was written last for one Foo. */
 interface Entry {
   /** Versions that the server answered our last write of each kind with. */
   readonly versions: Partial<Record<WrittenKind, string>>;
+  /** Those of them whose coming back on the watch needs no look. */
+  readonly echoes: Partial<Record<WrittenKind, string>>;
   /** Uids of Deployments that we had deleted, while the cache may still show them. */
   readonly deletedUids: Set<string>;
   writtenAtMs: number;
@@ -46,6 +50,7 @@ export class OwnWrites {
   ): void {
     const entry = this.#entry(key);
     entry.versions[kind] = version;
+    entry.echoes[kind] = version;
     entry.writtenAtMs = nowMs;
   }
 
@@ -65,9 +70,12 @@ export class OwnWrites {
     for (const uid of deleted ?? []) if (!uids.includes(uid)) deleted?.delete(uid);
   }
 
-  /** True if this very state of an object is what our last write of its kind made. */
+  /**
+   * True if this very state of an object is what our last write of its kind made, and nothing was
+   * decided since on a cache that lacked it.
+   */
   isEcho(key: ObjectKey, { kind, version }: { kind: WrittenKind; version: string }): boolean {
-    return this.#entries.get(key)?.versions[kind] === version;
+    return this.#entries.get(key)?.echoes[kind] === version;
   }
 
   /** True if something of this kind was written for `key` since it was last forgotten. */
@@ -75,15 +83,22 @@ export class OwnWrites {
     return this.#entries.get(key)?.versions[kind] !== undefined;
   }
 
-  /** True while a cache is older than our last write, and that is not too long ago. */
+  /**
+   * True while a cache is older than our last write, and that is not too long ago.
+   *
+   * The end of patience means that the caller decides on a cache without our write: what was decided
+   * may be wrong once the write comes back, so that is no mere echo any more.
+   */
   isLagging(
     key: ObjectKey,
     { reached, nowMs }: { reached: Readonly<Record<WrittenKind, string>>; nowMs: number },
   ): boolean {
     const entry = this.#entries.get(key);
-    if (entry === undefined || nowMs - entry.writtenAtMs >= LAG_MAX_MS) return false;
-    return isBehind(reached.foos, entry.versions.foos) ||
-      isBehind(reached.deployments, entry.versions.deployments);
+    if (entry === undefined) return false;
+    const behind = KINDS.filter((kind) => isBehind(reached[kind], entry.versions[kind]));
+    if (nowMs - entry.writtenAtMs < LAG_MAX_MS) return behind.length > 0;
+    for (const kind of behind) delete entry.echoes[kind];
+    return false;
   }
 
   /** The Foo is gone. */
@@ -94,7 +109,12 @@ export class OwnWrites {
   #entry(key: ObjectKey): Entry {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
-    const entry: Entry = { versions: {}, deletedUids: new Set(), writtenAtMs: -Infinity };
+    const entry: Entry = {
+      versions: {},
+      echoes: {},
+      deletedUids: new Set(),
+      writtenAtMs: -Infinity,
+    };
     this.#entries.set(key, entry);
     return entry;
   }

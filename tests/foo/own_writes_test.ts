@@ -45,3 +45,15 @@ Deno.test("OwnWrites.keepDeleted() forgets deleted objects that the cache no lon
   strictEqual(writes.isDeleted(KEY, "u2"), true);
   strictEqual(writes.isDeleted(KEY, "u3"), false);
 });
+
+Deno.test("Q2 OwnWrites: a write that comes back after patience ended is no echo: it needs a look", () => {
+  const writes = new OwnWrites();
+  writes.wrote("a", { kind: "foos", version: "7", nowMs: 0 });
+  writes.wrote("a", { kind: "deployments", version: "6", nowMs: 0 });
+  const reached = { foos: "5", deployments: "6" };
+  strictEqual(writes.isLagging("a", { reached, nowMs: LAG_MAX_MS - 1 }), true);
+  strictEqual(writes.isEcho("a", { kind: "foos", version: "7" }), true);
+  strictEqual(writes.isLagging("a", { reached, nowMs: LAG_MAX_MS }), false);
+  strictEqual(writes.isEcho("a", { kind: "foos", version: "7" }), false);
+  strictEqual(writes.isEcho("a", { kind: "deployments", version: "6" }), true);
+});

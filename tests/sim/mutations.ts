@@ -150,8 +150,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "take every change for the echo of one's own write",
     file: "lib/foo/own_writes.ts",
-    find: "return this.#entries.get(key)?.versions[kind] === version;",
-    replace: "return this.#entries.get(key)?.versions[kind] !== undefined;",
+    find: "return this.#entries.get(key)?.echoes[kind] === version;",
+    replace: "return this.#entries.get(key)?.echoes[kind] !== undefined;",
     seed: 1,
   },
   {
@@ -159,7 +159,7 @@ export const MUTATIONS: readonly Mutation[] = [
     file: "lib/foo/reconciler.ts",
     find: "    if (isNew) return false;",
     replace: "    if (isNew || !isNew) return false;",
-    seed: 78,
+    seed: 297,
   },
   {
     name: "keep the Deployment of the old name",
