@@ -53,7 +53,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     has: isSlow,
     flags: [],
     examples: [],
-    minutesMax: 12,
+    minutesMax: 15,
   },
 };
 
